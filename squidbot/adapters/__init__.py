@@ -1,0 +1,1 @@
+"""One folder per outside thing; foreign types and exceptions stop here."""

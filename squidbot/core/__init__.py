@@ -1,0 +1,1 @@
+"""The heart: values, rules and use cases, without any outside thing."""

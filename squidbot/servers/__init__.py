@@ -1,0 +1,1 @@
+"""MCP servers that ship with squidbot, each a program of its own."""

@@ -1,0 +1,1 @@
+"""Values and rules: frozen dataclasses and total functions, standard library only."""

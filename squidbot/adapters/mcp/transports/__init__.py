@@ -1,0 +1,1 @@
+"""How bytes move: one function per transport."""

@@ -1,0 +1,1 @@
+"""One guarded door between a team of AI agents and every MCP server."""
