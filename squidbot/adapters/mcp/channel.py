@@ -19,7 +19,7 @@ class Bounds:
     """Of one message, decoded."""
     blocks: int = 10_000
     """Content blocks of one result."""
-    objects: int = 200_000
+    objects: int = 100_000
     """JSON objects and arrays in one message."""
     depth: int = 200
     """Nesting of one message."""

@@ -1,0 +1,326 @@
+"""The wire under the SDK's session: requests out, answers and notifications in, over bounded frames.
+
+`FrameDispatcher` fills the SDK's `Dispatcher` seam for stdio, SSE and WebSocket. It correlates by ids that
+nobody can guess, gives every request one deadline that covers writing and waiting, hands an unreadable
+answer to the call it belongs to, and drops what nobody asked for. `StreamDispatcher` does what it can of
+that for streams of the SDK's own (streamable HTTP, servers in memory).
+"""
+
+import asyncio
+import secrets
+from collections import Counter
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Any, Protocol
+
+import anyio
+import anyio.abc
+from loguru import logger
+from mcp import MCPError
+from mcp.shared.dispatcher import CallOptions, OnNotify, OnNotifyIntercept, OnRequest, run_notify_intercept
+from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
+from mcp.shared.transport_context import TransportContext
+from mcp_types import CONNECTION_CLOSED, INTERNAL_ERROR, PARSE_ERROR, REQUEST_TIMEOUT
+
+from squidbot.adapters.mcp.channel import Bounds, Channel, ChannelClosed, Frame, Oversize
+from squidbot.adapters.mcp.frames import Noise, Unreadable, possible_ids, read_frame, write_frame
+from squidbot.adapters.mcp.inbound import InboundContext, Inbox
+from squidbot.core.domain.tools import FailureKind
+
+Amend = Callable[[str, dict[str, Any]], dict[str, Any]]
+"""Has the last word on the params of an outgoing request."""
+
+_PATIENCE = 0.5
+"""How long the only waiting call waits on after an unreadable answer that named no id."""
+_COURTESY = 1.0
+"""How long telling a server that nobody waits any more may take."""
+_FAIR_SHARE = 256
+"""How many frames are taken before others get the loop."""
+
+
+class WireError(MCPError):
+    """A request that failed on our side of the wire, and whose fault it was."""
+
+    def __init__(self, code: int, message: str, kind: FailureKind) -> None:
+        super().__init__(code, message)
+        self.kind: FailureKind = kind
+
+
+class Wire(Protocol):
+    """What a connection needs of a dispatcher beyond the SDK's own contract."""
+
+    ended: anyio.Event
+    counters: Counter[str]
+
+    @property
+    def end(self) -> ChannelClosed | None: ...
+
+    async def send_raw_request(
+        self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None
+    ) -> dict[str, Any]: ...
+
+    async def notify(self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None) -> None: ...
+
+
+def fresh_id() -> int:
+    """An id that a server cannot guess and that every JSON parser keeps exactly."""
+    return secrets.randbits(52) | 1
+
+
+class FrameDispatcher:
+    """The SDK's `Dispatcher` over a `Channel`."""
+
+    def __init__(
+        self, channel: Channel, *, server: str, bounds: Bounds, encoding: str = "utf-8", amend: Amend | None = None
+    ) -> None:
+        self.ended = anyio.Event()
+        self.counters: Counter[str] = Counter()
+        self.end: ChannelClosed | None = None
+        self._channel = channel
+        self._server = server
+        self._bounds = bounds
+        self._encoding = encoding
+        self._amend = amend
+        self._waiting: dict[int | str, asyncio.Future[dict[str, Any]]] = {}
+        self._inbox = Inbox(self._send, server=server, bounds=bounds, counters=self.counters)
+        self._tasks: anyio.abc.TaskGroup | None = None
+        self._intercept: OnNotifyIntercept | None = None
+
+    # Outbound
+
+    async def send_raw_request(
+        self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None
+    ) -> dict[str, Any]:
+        """Send a request and wait for its result. Raises MCPError, and WireError where it failed on this side."""
+        if self.end is not None:
+            raise self._closed()
+        opts = opts or {}
+        request_id = opts.get("request_id")
+        if request_id is None:
+            request_id = fresh_id()
+        elif request_id in self._waiting:
+            raise ValueError(f"request id {request_id!r} is already in flight")
+        frame = self._request(method, params, request_id, opts)
+        answer: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
+        self._waiting[request_id] = answer
+        try:
+            async with asyncio.timeout(opts.get("timeout")):
+                await self._channel.send(frame, request_id)
+                result = await answer
+                await self._inbox.told(request_id)
+                return result
+        except ChannelClosed as end:
+            raise self._closed(end) from None
+        except TimeoutError:
+            self._abandon(request_id, opts, "timed out")
+            raise WireError(REQUEST_TIMEOUT, f"no answer to {method} in {opts.get('timeout'):g} s", "timeout") from None
+        except asyncio.CancelledError:
+            self._abandon(request_id, opts, "the caller no longer waits")
+            raise
+        finally:
+            del self._waiting[request_id]
+            self._inbox.forget(request_id)
+            if answer.done() and not answer.cancelled():
+                answer.exception()
+
+    async def notify(self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None) -> None:
+        """Send a notification; to a peer that is gone it is dropped."""
+        del opts
+        message: dict[str, Any] = {"jsonrpc": "2.0", "method": method}
+        if params is not None:
+            message["params"] = params
+        await self._send(message, None)
+
+    def _request(
+        self, method: str, params: Mapping[str, Any] | None, request_id: int | str, opts: CallOptions
+    ) -> bytes:
+        outgoing = dict(params) if params else {}
+        if (on_progress := opts.get("on_progress")) is not None:
+            outgoing["_meta"] = {**(outgoing.get("_meta") or {}), "progressToken": request_id}
+            self._inbox.expect_progress(request_id, on_progress)
+        if self._amend is not None:
+            outgoing = self._amend(method, outgoing)
+        message: dict[str, Any] = {"jsonrpc": "2.0", "id": request_id, "method": method}
+        if outgoing:
+            message["params"] = outgoing
+        return write_frame(message)
+
+    def _abandon(self, request_id: int | str, opts: CallOptions, reason: str) -> None:
+        """Tell the server, in the background, that nobody waits any more."""
+        if self._tasks is None or not opts.get("cancel_on_abandon", True):
+            return
+        params = {"requestId": request_id, "reason": reason}
+        self._tasks.start_soon(self.notify, "notifications/cancelled", params)
+
+    async def _send(self, message: Mapping[str, Any], request_id: int | str | None) -> None:
+        with suppress(ChannelClosed, TimeoutError):
+            async with asyncio.timeout(_COURTESY):
+                await self._channel.send(write_frame(message), request_id)
+
+    def _closed(self, end: ChannelClosed | None = None) -> WireError:
+        return WireError(CONNECTION_CLOSED, str(end or self.end or "the connection is closed"), "unavailable")
+
+    # Inbound
+
+    async def run(
+        self,
+        on_request: OnRequest,
+        on_notify: OnNotify,
+        on_notify_intercept: OnNotifyIntercept | None = None,
+        *,
+        task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED,
+    ) -> None:
+        """Take frames until there are no more; then fail whatever still waits."""
+        self._intercept = on_notify_intercept
+        end = ChannelClosed("the connection was closed by us")
+        try:
+            async with anyio.create_task_group() as self._tasks:
+                self._inbox.open(self._tasks, on_request, on_notify)
+                task_status.started()
+                try:
+                    await self._pump()
+                except ChannelClosed as closed:
+                    end = closed
+                self._finish(end)
+                self._tasks.cancel_scope.cancel()
+        finally:
+            self._tasks = None
+            self._finish(end)
+
+    async def _pump(self) -> None:
+        taken = 0
+        while True:
+            for frame in await self._channel.receive():
+                self._take(frame)
+                taken += 1
+                if taken % _FAIR_SHARE == 0:
+                    await asyncio.sleep(0)
+
+    def _finish(self, end: ChannelClosed) -> None:
+        if self.end is None:
+            self.end = end
+            self.ended.set()
+        for answer in self._waiting.values():
+            if not answer.done():
+                answer.set_exception(self._closed())
+
+    def _take(self, frame: Frame) -> None:
+        try:
+            if isinstance(frame, Oversize):
+                raise Unreadable(f"it is too large (limit {frame.limit} bytes)", possible_ids(frame.head, frame.tail))
+            self._route(read_frame(frame, self._bounds, encoding=self._encoding))
+        except Noise:
+            self._odd("noise", "writes to its output what is no message: {!r}", bytes(frame[:120]))  # type: ignore[index]
+        except Unreadable as bad:
+            self._odd("unreadable", "sent a message that cannot be read: {}", bad.reason)
+            self._blame(bad)
+
+    def _route(self, message: dict[str, Any]) -> None:
+        method = message.get("method")
+        if isinstance(method, str):
+            params = message.get("params")
+            params = params if isinstance(params, dict) else None
+            if "id" in message:
+                self._inbox.request(message["id"], method, params)
+            elif self._inbox.progress(method, params) and not run_notify_intercept(self._intercept, method, params):
+                self._inbox.notification(method, params)
+            return
+        answer = self._awaited(message.get("id"))
+        if answer is None:
+            self._odd("unasked", "answered what nobody asked, or answered twice or too late", None)
+            return
+        if (error := _outcome_problem(message)) is not None:
+            answer.set_exception(WireError(PARSE_ERROR, f"the server's answer is not valid: {error}", "protocol"))
+        elif "error" in message:
+            answer.set_exception(_peer_error(message["error"]))
+        else:
+            answer.set_result(message["result"])
+
+    def _awaited(self, request_id: Any) -> "asyncio.Future[dict[str, Any]] | None":
+        if isinstance(request_id, bool) or not isinstance(request_id, int | str):
+            return None
+        answer = self._waiting.get(request_id)
+        if answer is None and isinstance(request_id, str) and request_id.isdecimal() and len(request_id) < 20:
+            answer = self._waiting.get(int(request_id))
+        return None if answer is None or answer.done() else answer
+
+    def _blame(self, bad: Unreadable) -> None:
+        """Fail the call that `bad` answers; if that cannot be told, the only one that waits, after a moment."""
+        failure = WireError(PARSE_ERROR, f"the server's answer cannot be read: {bad.reason}", "protocol")
+        for request_id in bad.ids:
+            if (answer := self._awaited(request_id)) is not None:
+                answer.set_exception(failure)
+                return
+        waiting = [answer for answer in self._waiting.values() if not answer.done()]
+        if len(waiting) == 1:
+            asyncio.get_running_loop().call_later(_PATIENCE, _fail, waiting[0], failure)
+
+    def _odd(self, kind: str, message: str, detail: object) -> None:
+        self._inbox.odd(kind, message, detail)
+
+
+def _fail(answer: "asyncio.Future[dict[str, Any]]", failure: WireError) -> None:
+    if not answer.done():
+        answer.set_exception(failure)
+
+
+def _outcome_problem(message: Mapping[str, Any]) -> str | None:
+    if "error" in message:
+        return "it has a result and an error" if "result" in message else None
+    if "result" not in message:
+        return "it has neither a result nor an error"
+    return None if isinstance(message["result"], dict) else "its result is no object"
+
+
+def _peer_error(error: Any) -> MCPError:
+    """The server's own error, as far as it is one."""
+    if not isinstance(error, dict):
+        return WireError(INTERNAL_ERROR, f"the server's error is no object: {str(error)[:200]!r}", "protocol")
+    code, message = error.get("code"), error.get("message")
+    return MCPError(
+        code if isinstance(code, int) and not isinstance(code, bool) else INTERNAL_ERROR,
+        message if isinstance(message, str) else "the server gave no reason",
+        error.get("data"),
+    )
+
+
+class StreamDispatcher(JSONRPCDispatcher[TransportContext]):
+    """The SDK's own dispatcher with unguessable ids, one deadline for the whole request, and an end that can be awaited."""
+
+    def __init__(self, read: Any, write: Any, *, amend: Amend | None = None) -> None:
+        super().__init__(read, write)
+        self.ended = anyio.Event()
+        self.counters: Counter[str] = Counter()
+        self.end: ChannelClosed | None = None
+        self._last_word = amend
+
+    async def send_raw_request(
+        self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None, **related: Any
+    ) -> dict[str, Any]:
+        """As the SDK's, under one deadline. Raises MCPError, and WireError where it failed on this side."""
+        options: CallOptions = {"request_id": fresh_id(), **(opts or {})}
+        limit = options.pop("timeout", None)
+        if self._last_word is not None:
+            params = self._last_word(method, dict(params or {}))
+        try:
+            async with asyncio.timeout(limit):
+                return await super().send_raw_request(method, params, options, **related)
+        except TimeoutError:
+            raise WireError(REQUEST_TIMEOUT, f"no answer to {method} in {limit:g} s", "timeout") from None
+        except MCPError as error:
+            if error.code == CONNECTION_CLOSED and self.end is not None:
+                raise WireError(CONNECTION_CLOSED, str(self.end), "unavailable") from None
+            raise
+
+    async def run(self, *handlers: Any, **status: Any) -> None:
+        """As the SDK's; afterwards `ended` is set."""
+        try:
+            await super().run(*handlers, **status)
+        except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+            logger.debug("the server's streams closed")
+        finally:
+            self.end = ChannelClosed("the connection is closed")
+            self.ended.set()
+
+
+__all__ = ["Amend", "FrameDispatcher", "InboundContext", "StreamDispatcher", "Wire", "WireError", "fresh_id"]

@@ -1,0 +1,226 @@
+"""What a server sends unasked: its requests, notifications and progress, bounded in rate and number."""
+
+import asyncio
+import time
+from collections import Counter, deque
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+import anyio
+import anyio.abc
+from loguru import logger
+from mcp import MCPError
+from mcp.shared.dispatcher import CallOptions, OnNotify, OnRequest, ProgressFnT
+from mcp.shared.transport_context import TransportContext
+from mcp_types import INTERNAL_ERROR, INVALID_PARAMS
+from pydantic import ValidationError
+
+from squidbot.adapters.mcp.channel import Bounds
+
+Send = Callable[[Mapping[str, Any], int | str | None], Awaitable[None]]
+
+_AT_ONCE = 32
+"""Requests of a server that are answered at the same time; more are refused."""
+_BACKLOG = 1_000
+"""Notifications that wait for their handler; older ones give way."""
+_NEWS = 100
+"""Words on one request's progress that wait for a slow listener."""
+_LISTENING = 1.0
+"""Seconds for which a result waits for a slow listener to its progress."""
+_REMIND = 60.0
+"""Seconds between two warnings of the same kind about one server."""
+
+
+class InboundContext:
+    """The SDK's `DispatchContext` for one message of a server."""
+
+    message_metadata = None
+
+    def __init__(self, send: Send, request_id: int | str | None = None) -> None:
+        self.transport = TransportContext(kind="jsonrpc", can_send_request=False)
+        self.request_id = request_id
+        self.cancel_requested = anyio.Event()
+        self._send = send
+
+    @property
+    def can_send_request(self) -> bool:
+        return False
+
+    async def send_raw_request(
+        self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None
+    ) -> dict[str, Any]:
+        """A client's callbacks ask the server nothing in return."""
+        del params, opts
+        raise MCPError(INTERNAL_ERROR, f"no {method} from within an answer")
+
+    async def notify(self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None) -> None:
+        del opts
+        await self._send({"jsonrpc": "2.0", "method": method, "params": params or {}}, None)
+
+    async def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
+        """Clients report no progress."""
+
+
+class Inbox:
+    """One server's requests, notifications and progress, on their way to whoever handles them."""
+
+    def __init__(self, send: Send, *, server: str, bounds: Bounds, counters: Counter[str]) -> None:
+        self._send = send
+        self._server = server
+        self._rate = bounds.notifications
+        self._counters = counters
+        self._window = (0.0, 0)
+        self._warned: dict[str, float] = {}
+        self._answering: dict[int | str, anyio.CancelScope] = {}
+        self._progress: dict[int | str, _Progress] = {}
+        self._backlog: deque[tuple[str, Mapping[str, Any] | None]] = deque(maxlen=_BACKLOG)
+        self._arrived = asyncio.Event()
+        self._tasks: anyio.abc.TaskGroup | None = None
+        self._on_request: OnRequest | None = None
+
+    def open(self, tasks: anyio.abc.TaskGroup, on_request: OnRequest, on_notify: OnNotify) -> None:
+        """Begin to hand things on, in tasks of `tasks`."""
+        self._tasks = tasks
+        self._on_request = on_request
+        tasks.start_soon(self._deliver, on_notify)
+
+    def odd(self, kind: str, message: str, detail: object) -> None:
+        """Count an oddity, and speak of it at most once a minute."""
+        self._counters[kind] += 1
+        now = time.monotonic()
+        if now - self._warned.get(kind, -_REMIND) >= _REMIND:
+            self._warned[kind] = now
+            logger.bind(server=self._server).warning(f"server {self._server!r} {message}", detail)
+
+    # Progress
+
+    def expect_progress(self, token: int | str, on_progress: ProgressFnT) -> None:
+        """Hand on what is said of the progress of the request `token`."""
+        self._progress[token] = _Progress(on_progress)
+
+    async def told(self, token: int | str) -> None:
+        """Wait a moment for what was said of `token` to be heard, so that it comes before the result."""
+        if (heard := self._progress.get(token)) is not None:
+            with anyio.move_on_after(_LISTENING):
+                await heard.idle.wait()
+
+    def forget(self, token: int | str) -> None:
+        """The request has ended; what is said of its progress no longer matters."""
+        self._progress.pop(token, None)
+
+    def progress(self, method: str, params: Mapping[str, Any] | None) -> bool:
+        """Take a progress notification in, if it is one; True means that it is something else."""
+        if method != "notifications/progress":
+            return True
+        match params:
+            case {"progressToken": int() | str() as token, "progress": int() | float() as done}:
+                heard = self._progress.get(token)
+                if heard is not None and self._tasks is not None and heard.update(done, params):
+                    self._tasks.start_soon(heard.tell)
+        return False
+
+    # Notifications
+
+    def notification(self, method: str, params: Mapping[str, Any] | None) -> None:
+        """Queue a notification, within the rate that one server may have."""
+        if method == "notifications/cancelled":
+            self._cancel((params or {}).get("requestId"))
+            return
+        second, seen = self._window
+        now = time.monotonic()
+        if now - second >= 1.0:
+            second, seen = now, 0
+        self._window = (second, seen + 1)
+        if seen >= self._rate:
+            self.odd(
+                "dropped_notifications", "sends more than {} notifications a second; the rest is dropped", self._rate
+            )
+            return
+        self._backlog.append((method, params))
+        self._arrived.set()
+
+    async def _deliver(self, on_notify: OnNotify) -> None:
+        context = InboundContext(self._send)
+        while True:
+            await self._arrived.wait()
+            self._arrived.clear()
+            while self._backlog:
+                method, params = self._backlog.popleft()
+                try:
+                    await on_notify(context, method, params)
+                except Exception as error:  # noqa: BLE001 - a handler's fault must not end the connection
+                    logger.bind(server=self._server).warning("handling {!r} failed: {!r}", method, error)
+                await asyncio.sleep(0)
+
+    # Requests
+
+    def request(self, request_id: Any, method: str, params: Mapping[str, Any] | None) -> None:
+        """Answer a server's request in a task of its own."""
+        if self._tasks is None or isinstance(request_id, bool) or not isinstance(request_id, int | str):
+            self.odd("unreadable", "asked with an id that is none: {!r}", str(request_id)[:80])
+            return
+        if len(self._answering) >= _AT_ONCE or request_id in self._answering:
+            self.odd("refused_requests", "asks more than {} things at once; the rest is refused", _AT_ONCE)
+            error = {"code": INTERNAL_ERROR, "message": "too many requests at once"}
+            self._tasks.start_soon(self._send, {"jsonrpc": "2.0", "id": request_id, "error": error}, request_id)
+            return
+        self._answering[request_id] = anyio.CancelScope()
+        self._tasks.start_soon(self._answer, request_id, method, params)
+
+    async def _answer(self, request_id: int | str, method: str, params: Mapping[str, Any] | None) -> None:
+        assert self._on_request is not None
+        reply: dict[str, Any] = {"jsonrpc": "2.0", "id": request_id}
+        try:
+            with self._answering[request_id] as scope:
+                context = InboundContext(self._send, request_id)
+                reply["result"] = await self._on_request(context, method, params)
+        except MCPError as error:
+            reply["error"] = error.error.model_dump(mode="json", by_alias=True, exclude_none=True)
+        except ValidationError:
+            reply["error"] = {"code": INVALID_PARAMS, "message": "Invalid request parameters"}
+        except Exception as error:  # noqa: BLE001 - a callback's fault is told to the server, and ends nothing
+            logger.bind(server=self._server).warning("answering {!r} failed: {!r}", method, error)
+            reply["error"] = {"code": INTERNAL_ERROR, "message": "the client could not answer"}
+        finally:
+            del self._answering[request_id]
+        if not scope.cancel_called:
+            await self._send(reply, request_id)
+
+    def _cancel(self, request_id: Any) -> None:
+        scope = self._answering.get(request_id) if isinstance(request_id, int | str) else None
+        if scope is not None:
+            scope.cancel()
+
+
+class _Progress:
+    """What is said of one request's progress, told in order; a slow listener misses the oldest."""
+
+    def __init__(self, on_progress: ProgressFnT) -> None:
+        self._on_progress = on_progress
+        self._news: deque[tuple[float, float | None, str | None]] = deque(maxlen=_NEWS)
+        self.idle = asyncio.Event()
+        self.idle.set()
+
+    def update(self, done: float, params: Mapping[str, Any]) -> bool:
+        """Note the news; True if somebody must be set to telling it."""
+        total, message = params.get("total"), params.get("message")
+        self._news.append(
+            (
+                float(done),
+                float(total) if isinstance(total, int | float) else None,
+                message if isinstance(message, str) else None,
+            )
+        )
+        was_idle = self.idle.is_set()
+        self.idle.clear()
+        return was_idle
+
+    async def tell(self) -> None:
+        """Hand on what is new, until nothing is."""
+        try:
+            while self._news:
+                await self._on_progress(*self._news.popleft())
+        except Exception as error:  # noqa: BLE001 - a listener's fault is not the call's
+            logger.warning("a listener for progress failed: {!r}", error)
+        finally:
+            self.idle.set()
