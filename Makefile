@@ -31,7 +31,7 @@ check: $(READY) ## format, lint, types and the contracts between the rooms
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
-	@$(BIN)/lint-imports
+	@$(BIN)/lint-imports --no-logo
 
 format: $(READY) ## put the code into its one format, and fix what can be fixed safely
 	@$(BIN)/ruff check --fix-only --quiet .
@@ -55,5 +55,5 @@ $(READY): pyproject.toml constraints.txt
 		'On Debian and Ubuntu: apt install python3-venv'; exit 1; } >&2
 	@echo 'Setting up .venv; the first time takes a minute …' >&2
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
 	@touch $@
