@@ -1,0 +1,102 @@
+"""The log: one clean line per event on stderr, servers' own messages included, secrets blanked."""
+
+import logging
+import os
+import sys
+import traceback
+from collections.abc import Callable, Collection
+from typing import TYPE_CHECKING, Final
+
+from loguru import logger
+
+from squidbot.core.domain.servers import LogLevel, ServerLog
+from squidbot.core.domain.text import blanked, head_and_tail, visible
+
+if TYPE_CHECKING:
+    from loguru import Message, Record
+
+LEVELS: Final[dict[LogLevel, str]] = {
+    "debug": "DEBUG",
+    "info": "INFO",
+    "notice": "NOTICE",
+    "warning": "WARNING",
+    "error": "ERROR",
+    "critical": "CRITICAL",
+    "alert": "ALERT",
+    "emergency": "EMERGENCY",
+}
+"""The protocol's eight levels in our log."""
+
+_OWN_LEVELS: Final = {"NOTICE": 25, "ALERT": 52, "EMERGENCY": 54}
+"""Those of them that loguru lacks, with their place between the others."""
+_BY_VERBOSITY: Final = ("WARNING", "INFO", "DEBUG")
+LIBRARIES: Final = ("squidbot", "mcp", "httpx2", "httpcore2", "websockets", "asyncio")
+"""Who logs by the standard library; foreign ones speak below a warning of themselves, not of what they do for us."""
+_LONGEST: Final = 4_000
+_COLORS: Final = ((40, "31"), (30, "33"), (20, "36"), (0, "2"))
+
+
+def set_up_logging(*, verbosity: int = 0, secrets: Collection[str] = ()) -> None:
+    """Send the log to stderr: warnings, with `verbosity` 1 also information, with 2 everything.
+
+    `secrets` is looked at anew for each line, so that what the settings add to it later is blanked too.
+    """
+    for name, number in _OWN_LEVELS.items():
+        try:
+            logger.level(name)
+        except ValueError:
+            logger.level(name, no=number)
+    level = _BY_VERBOSITY[min(verbosity, len(_BY_VERBOSITY) - 1)]
+    logger.remove()
+    logger.add(_writer(secrets, traces=level == "DEBUG"), level=level, format="{message}")
+    for name in LIBRARIES:
+        library = logging.getLogger(name)
+        library.handlers = [_Intercept()]
+        library.propagate = False
+        library.setLevel(level if name == "squidbot" else logging.WARNING)
+
+
+def log_server_message(message: ServerLog) -> None:
+    """Put what a server logged into our log, under its name and at its level."""
+    text = message.data if isinstance(message.data, str) else repr(message.data)
+    source = f"{message.logger}: " if message.logger else ""
+    logger.bind(server=message.server).log(LEVELS[message.level], "{}", source + text)
+
+
+class _Intercept(logging.Handler):
+    """Hands a record of the standard library's logging to loguru."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        logger.opt(exception=record.exc_info).log(_level_name(record.levelno), "{}", record.getMessage())
+
+
+def _level_name(number: int) -> str:
+    return "ERROR" if number >= 40 else "WARNING" if number >= 30 else "INFO" if number >= 20 else "DEBUG"
+
+
+def _writer(secrets: Collection[str], *, traces: bool) -> Callable[["Message"], None]:
+    def write(message: "Message") -> None:
+        stream = sys.stderr  # looked up each time: a progress bar puts itself before it
+        dressed = stream.isatty() and not os.environ.get("NO_COLOR")
+        text = blanked(_text(message.record, traces=traces), secrets)
+        stream.write(_line(message.record, visible(head_and_tail(text, _LONGEST), newlines=False), dressed=dressed))
+        stream.flush()
+
+    return write
+
+
+def _text(record: "Record", *, traces: bool) -> str:
+    server = record["extra"].get("server")
+    text = f"{server}: {record['message']}" if server else record["message"]
+    error = record["exception"]
+    if error is None or error.value is None:
+        return text
+    return f"{text}: {''.join(traceback.format_exception(error.value)) if traces else repr(error.value)}"
+
+
+def _line(record: "Record", text: str, *, dressed: bool) -> str:
+    level = f"{record['level'].name:<8}"
+    if not dressed:
+        return f"{record['time']:YYYY-MM-DD HH:mm:ss} {level} {text}\n"
+    color = next(color for least, color in _COLORS if record["level"].no >= least)
+    return f"\x1b[2m{record['time']:HH:mm:ss}\x1b[0m \x1b[{color}m{level}\x1b[0m {text}\n"
