@@ -42,10 +42,14 @@ Frame: TypeAlias = bytes | Oversize
 
 
 class ChannelClosed(Exception):
-    """The peer is gone; the text says why, for people: an exit code and last words, a close code, a status."""
+    """The peer is gone; the text says why in short: an exit code, a close code, a status.
 
-    def __init__(self, reason: str, *, hint: str | None = None, status: int | None = None) -> None:
+    `detail` is for people and not for models: the last words on stderr, a path.
+    """
+
+    def __init__(self, reason: str, *, detail: str = "", hint: str | None = None, status: int | None = None) -> None:
         super().__init__(reason)
+        self.detail = detail
         self.hint = hint
         self.status = status
 

@@ -1,0 +1,159 @@
+"""Runs one server and sees to it that nothing of it is left, however squidbot ends.
+
+A program of its own (`python -I -S reaper.py CONTROL STATUS GRACE FIRM -- COMMAND ARGS…`), standard library only,
+no part of squidbot imported. The server's three standard streams are squidbot's own: nothing passes through here.
+
+CONTROL is a pipe that squidbot holds open: when it closes, because squidbot stops the server or because squidbot
+was killed, the server has GRACE seconds to end by itself (its input is closed by then), then its whole tree
+gets SIGTERM, and FIRM seconds later SIGKILL, until the tree is empty. On STATUS goes one line: `exit CODE`, `signal NUMBER`
+or `error ERRNO`. On Linux this process is a child subreaper, so that what daemonises itself is still found.
+"""
+
+import os
+import select
+import signal
+import sys
+import time
+
+_PR_SET_PDEATHSIG = 1
+_PR_SET_CHILD_SUBREAPER = 36
+_TICK = 0.02
+
+
+def main() -> None:
+    """Start the server, then wait for its end or for ours."""
+    control, status = int(sys.argv[1]), int(sys.argv[2])
+    grace, firm = float(sys.argv[3]), float(sys.argv[4])
+    for descriptor in (control, status):
+        os.set_inheritable(descriptor, False)
+    wakeup, alarm = os.pipe()
+    os.set_blocking(alarm, False)
+    os.set_blocking(wakeup, False)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE):
+        signal.signal(number, signal.SIG_IGN)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.set_wakeup_fd(alarm, warn_on_full_buffer=False)
+    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+    server = _start(sys.argv[6:], status)
+    for stream in (0, 1, 2):
+        os.close(stream)
+    ended = _watch(server, control, wakeup, status)
+    _end(server, 0.0 if ended else grace, firm, status)
+
+
+def _start(command: list[str], status: int) -> int:
+    """Fork the server into a session of its own, with the signals that a program expects."""
+    pid = os.fork()
+    if pid:
+        return pid
+    try:
+        os.setsid()
+        _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE, signal.SIGCHLD):
+            signal.signal(number, signal.SIG_DFL)
+        os.execve(command[0], command[1:], os.environ)
+    except OSError as error:
+        os.write(status, b"error %d\n" % (error.errno or 0))
+    os._exit(127)
+
+
+def _watch(server: int, control: int, wakeup: int, status: int) -> bool:
+    """Wait until the server ends (True) or squidbot lets go of it (False)."""
+    while True:
+        ready, _, _ = select.select([control, wakeup], [], [])
+        if wakeup in ready:
+            os.read(wakeup, 4096)
+            if _reap(server, status):
+                return True
+        if control in ready:
+            return False
+
+
+def _end(server: int, grace: float, firm: float, status: int) -> None:
+    """Wait, then ask, then kill, until there is no descendant any more."""
+    started = time.monotonic()
+    asked = False
+    while True:
+        ended = _reap(server, status)
+        left = _descendants(server)
+        if not left:
+            return
+        waited = time.monotonic() - started
+        if waited >= grace + firm:
+            _signal(left, signal.SIGKILL)
+        elif (waited >= grace or ended) and not asked:
+            asked = True
+            grace = waited
+            _signal(left, signal.SIGTERM)
+        time.sleep(_TICK)
+
+
+def _reap(server: int, status: int) -> bool:
+    """Collect every dead child; True once the server itself was among them."""
+    while True:
+        try:
+            pid, code = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return True
+        if pid == 0:
+            return False
+        if pid == server:
+            ended = os.waitstatus_to_exitcode(code)
+            line = b"exit %d\n" % ended if ended >= 0 else b"signal %d\n" % -ended
+            try:
+                os.write(status, line)
+            except OSError:
+                pass
+            return True
+
+
+def _descendants(server: int) -> list[int]:
+    """Every living process below this one; where that cannot be seen, the server's process group."""
+    parents: dict[int, int] = {}
+    try:
+        for entry in os.listdir("/proc"):
+            if entry.isdecimal():
+                try:
+                    with open("/proc/" + entry + "/stat", "rb") as stat:
+                        fields = stat.read().rpartition(b")")[2].split()
+                except OSError:
+                    continue
+                if fields[0] != b"Z":
+                    parents[int(entry)] = int(fields[1])
+    except OSError:
+        return _group(server)
+    found: list[int] = []
+    frontier = {os.getpid()}
+    while frontier:
+        frontier = {pid for pid, parent in parents.items() if parent in frontier}
+        found.extend(frontier)
+    return found
+
+
+def _group(server: int) -> list[int]:
+    """The server's process group, as `os.kill` spells it, while there is anybody in it."""
+    try:
+        os.killpg(server, 0)
+    except OSError:
+        return []
+    return [-server]
+
+
+def _signal(pids: list[int], number: int) -> None:
+    for pid in pids:
+        try:
+            os.kill(pid, number)
+        except OSError:
+            pass
+
+
+def _prctl(option: int, value: int) -> None:
+    """The system call of that name, where there is one."""
+    if sys.platform == "linux":
+        import ctypes
+
+        ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
+
+
+if __name__ == "__main__":
+    main()

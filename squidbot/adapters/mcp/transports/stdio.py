@@ -1,0 +1,285 @@
+"""A server as a child process: one message a line on its standard streams, its last words kept."""
+
+import asyncio
+import errno
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import anyio
+
+from squidbot.adapters.mcp import reaper
+from squidbot.adapters.mcp.channel import ChannelClosed, Frame
+from squidbot.adapters.mcp.lines import Lines
+from squidbot.adapters.mcp.transports import Opening
+from squidbot.config.schema import MCPServerConfig
+from squidbot.core.domain.errors import MCPConnectionError
+from squidbot.core.domain.text import blanked, visible
+
+GRACE = 2.0
+"""Seconds that a server has to end by itself once its input is closed."""
+FIRM = 1.0
+"""Seconds between SIGTERM and SIGKILL."""
+_CHUNK = 262_144
+_LAST_WORDS = 65_536
+_SHOWN_LINES = 8
+_EXIT_NEWS = 1.0
+"""How long, once a server's output has ended, its exit code is waited for."""
+
+
+@asynccontextmanager
+async def open_stdio(config: MCPServerConfig, opening: Opening) -> AsyncIterator["ProcessChannel"]:
+    """Start the server; leaving ends it, gently, then firmly, with everything it started."""
+    process = await anyio.to_thread.run_sync(_start, config)
+    try:
+        channel = await ProcessChannel.attach(process, config, opening.bounds.bytes)
+    except BaseException:
+        process.abandon()
+        raise
+    try:
+        yield channel
+    finally:
+        with anyio.CancelScope(shield=True):
+            await channel.close()
+
+
+@dataclass(slots=True)
+class _Process:
+    """The reaper of one server and the two pipes between it and us."""
+
+    popen: "subprocess.Popen[bytes]"
+    control: int
+    status: int
+
+    def abandon(self) -> None:
+        """Let go of it at once; the reaper does the rest."""
+        for descriptor in (self.control, self.status):
+            os.close(descriptor)
+        for stream in (self.popen.stdin, self.popen.stdout, self.popen.stderr):
+            if stream is not None:
+                stream.close()
+        self.popen.wait()
+
+
+def _start(config: MCPServerConfig) -> _Process:
+    environment = config.child_environment()
+    folder = _working_folder(config)
+    command = _find(config, environment, folder)
+    control_read, control = os.pipe()
+    status, status_write = os.pipe()
+    argv = [sys.executable, "-I", "-S", reaper.__file__, str(control_read), str(status_write), str(GRACE), str(FIRM)]
+    try:
+        popen = subprocess.Popen(
+            [*argv, "--", command, config.command or "", *config.args],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=folder,
+            env=environment,
+            pass_fds=(control_read, status_write),
+            start_new_session=True,
+            bufsize=0,
+        )
+    except OSError as error:
+        os.close(control)
+        os.close(status)
+        raise MCPConnectionError(
+            f"cannot start {config.command!r}: {error.strerror}",
+            server=config.name,
+            permanent=error.errno != errno.EAGAIN,
+        ) from None
+    finally:
+        os.close(control_read)
+        os.close(status_write)
+    os.set_blocking(status, False)
+    return _Process(popen, control, status)
+
+
+def _working_folder(config: MCPServerConfig) -> Path | None:
+    if config.cwd is None:
+        return None
+    folder = Path(config.cwd)
+    if not folder.is_dir():
+        raise MCPConnectionError(
+            f"cannot start {config.command!r}: its folder {config.cwd!r} does not exist",
+            server=config.name,
+            hint="Correct `cwd` in the server's settings, or make the folder.",
+            permanent=True,
+        )
+    return folder
+
+
+def _find(config: MCPServerConfig, environment: Mapping[str, str], folder: Path | None) -> str:
+    """The absolute path of the command, looked up where the server itself would look."""
+    name = config.command or ""
+    if os.sep in name:
+        path = (folder or Path()) / Path(name).expanduser()
+        if os.access(path, os.X_OK) and path.is_file():
+            return str(path.absolute())
+        reason = "is not executable" if path.is_file() else "does not exist"
+        hint = f"Run `chmod +x {name}`." if path.is_file() else "Correct `command` in the server's settings."
+    else:
+        if (found := shutil.which(name, path=environment.get("PATH", os.defpath))) is not None:
+            return found
+        reason, hint = "was not found on PATH", f"Install {name!r}, or give its full path as `command`."
+    raise MCPConnectionError(f"command {name!r} {reason}", server=config.name, hint=hint, permanent=True)
+
+
+class ProcessChannel:
+    """The `Channel` to a running server."""
+
+    def __init__(self, process: _Process, config: MCPServerConfig, limit: int) -> None:
+        self._process = process
+        self._config = config
+        self._lines = Lines(limit)
+        self._output = asyncio.StreamReader(limit=_CHUNK)
+        self._input = _Input()
+        self._last_words = _LastWords()
+        self._gone = asyncio.Event()
+        self._told = asyncio.Event()
+        self._exit: str | None = None
+        self._pipes: list[asyncio.BaseTransport] = []
+
+    @classmethod
+    async def attach(cls, process: _Process, config: MCPServerConfig, limit: int) -> "ProcessChannel":
+        """Connect the pipes of `process` to the event loop."""
+        self = cls(process, config, limit)
+        loop = asyncio.get_running_loop()
+        popen = process.popen
+        loop.add_reader(process.status, self._on_status)
+        for factory, pipe in (
+            (lambda: asyncio.StreamReaderProtocol(self._output), popen.stdout),
+            (lambda: self._last_words, popen.stderr),
+        ):
+            transport, _ = await loop.connect_read_pipe(factory, pipe)
+            self._pipes.append(transport)
+        transport, _ = await loop.connect_write_pipe(lambda: self._input, popen.stdin)
+        self._pipes.append(transport)
+        return self
+
+    async def receive(self) -> Sequence[Frame]:
+        """The lines that have come."""
+        while True:
+            try:
+                chunk = await self._output.read(_CHUNK)
+            except OSError:
+                chunk = b""
+            if not chunk:
+                raise await self._end()
+            if frames := self._lines.feed(chunk):
+                return frames
+
+    async def send(self, frame: bytes, request_id: int | str | None) -> None:
+        """Write a line; waits while the server does not read."""
+        del request_id
+        await self._input.write(frame, self._farewell)
+
+    async def close(self) -> None:
+        """Close the server's input and wait until the reaper says that all of it is gone."""
+        for pipe in self._pipes[2:]:
+            pipe.close()
+        os.close(self._process.control)
+        with anyio.move_on_after(GRACE + FIRM + 2.0) as patience:
+            await self._gone.wait()
+        if patience.cancelled_caught:
+            with suppress(ProcessLookupError):
+                self._process.popen.kill()
+        await anyio.to_thread.run_sync(self._process.popen.wait)
+        asyncio.get_running_loop().remove_reader(self._process.status)
+        os.close(self._process.status)
+        for pipe in self._pipes:
+            pipe.close()
+        await asyncio.sleep(0)
+
+    def _on_status(self) -> None:
+        """Read what the reaper says: how the server ended, then, by closing, that nothing of it is left."""
+        news = os.read(self._process.status, 256)
+        if not news:
+            asyncio.get_running_loop().remove_reader(self._process.status)
+            self._gone.set()
+            self._told.set()
+        elif self._exit is None:
+            self._exit = _exit_in_words(news.split(b"\n", 1)[0].decode("ascii", "replace"))
+            self._told.set()
+
+    async def _end(self) -> ChannelClosed:
+        with anyio.move_on_after(_EXIT_NEWS):
+            await self._told.wait()
+        return self._farewell()
+
+    def _farewell(self) -> ChannelClosed:
+        """Why the server is gone, with its last words."""
+        words = blanked(visible(self._last_words.text()), self._config.secrets).strip()
+        command = blanked(" ".join([self._config.command or "", *self._config.args]), self._config.secrets)
+        return ChannelClosed(
+            self._exit or "it closed its output but still runs",
+            detail="\n".join(words.splitlines()[-_SHOWN_LINES:]),
+            hint=f"Run `{command}` by hand to see what it says.",
+        )
+
+
+def _exit_in_words(line: str) -> str:
+    kind, _, number = line.partition(" ")
+    match kind:
+        case "exit":
+            return f"it exited with code {number}"
+        case "signal":
+            with suppress(ValueError):
+                return f"it was killed by {signal.Signals(int(number)).name}"
+            return f"it was killed by signal {number}"
+        case _:
+            return f"it could not be executed: {os.strerror(int(number))}"
+
+
+class _Input(asyncio.BaseProtocol):
+    """The server's standard input, which waits only when the pipe is full."""
+
+    def __init__(self) -> None:
+        self._transport: asyncio.WriteTransport | None = None
+        self._room = asyncio.Event()
+        self._room.set()
+        self._lost = False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = transport  # type: ignore[assignment]
+
+    def pause_writing(self) -> None:
+        self._room.clear()
+
+    def resume_writing(self) -> None:
+        self._room.set()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        del exc
+        self._lost = True
+        self._room.set()
+
+    async def write(self, frame: bytes, farewell: Callable[[], ChannelClosed]) -> None:
+        """Hand over one line."""
+        if not self._room.is_set():
+            await self._room.wait()
+        if self._lost or self._transport is None or self._transport.is_closing():
+            raise farewell()
+        self._transport.write(frame + b"\n")
+
+
+class _LastWords(asyncio.Protocol):
+    """The end of what a server wrote to stderr; the rest is read and forgotten."""
+
+    def __init__(self) -> None:
+        self._kept = bytearray()
+
+    def data_received(self, data: bytes) -> None:
+        self._kept += data
+        if len(self._kept) > 2 * _LAST_WORDS:
+            del self._kept[:-_LAST_WORDS]
+
+    def text(self) -> str:
+        """What is kept, as text."""
+        return bytes(self._kept[-_LAST_WORDS:]).decode("utf-8", "replace")
