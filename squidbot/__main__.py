@@ -1,0 +1,20 @@
+"""The program `squidbot`: tells its version before any library loads, and hands all else to the commands."""
+
+import sys
+
+
+def main() -> int:
+    """Run one command; the answer is the exit code."""
+    arguments = sys.argv[1:]
+    if arguments == ["--version"]:
+        from squidbot._version import __version__
+
+        sys.stdout.write(f"squidbot {__version__}\n")
+        return 0
+    from squidbot.cli.app import main as run
+
+    return run(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,172 @@
+"""`squidbot doctor`: looks at everything that a run depends on, and says what to do about what is wrong."""
+
+import importlib.metadata
+import os
+import platform
+import shutil
+import tempfile
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import click
+
+from squidbot._version import __version__
+from squidbot.cli.exits import DONE, FAILED
+from squidbot.cli.grammar import Command
+from squidbot.cli.invocation import Invocation
+from squidbot.cli.shapes import status_json, tokens_of
+from squidbot.core.domain.errors import ConfigError
+from squidbot.core.domain.servers import ServerStatus
+
+if TYPE_CHECKING:
+    from squidbot.config.schema import MCPServerConfig
+
+MANY_TOKENS = 25_000
+"""Beyond this a list of tools crowds out what an agent is to think about."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that is wrong or will be."""
+
+    severity: Literal["error", "warning"]
+    where: str
+    message: str
+    hint: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """A server that was tried, and what its tools cost a model."""
+
+    status: ServerStatus
+    tokens: int
+
+
+@click.command(cls=Command, example="squidbot doctor --json")
+@click.pass_obj
+def doctor(call: Invocation) -> int:
+    """Start every server and look for whatever is wrong; exits with 1 if there is something."""
+    findings = list(_state_findings(call.container.state()))
+    examined: list[Examined] = []
+    source = None
+    try:
+        source = call.settings.source
+        missing = _missing_commands(call.container.mcp_config().servers)
+        examined = call.run(lambda: _examine(call, without=missing.keys()))
+        findings += [*missing.values(), *_server_findings(examined, missing=missing.keys())]
+    except ConfigError as error:
+        findings += _settings_findings(error)
+    if call.json:
+        call.output.document(_document(call, findings, examined))
+    else:
+        _report(call, findings, examined, source=source)
+    return FAILED if findings else DONE
+
+
+async def _examine(call: Invocation, *, without: Collection[str]) -> list[Examined]:
+    """Start the servers side by side, and see what came of each."""
+    async with call.container.client() as client:
+        names = [status.name for status in client.statuses() if status.state != "disabled"]
+        with call.output.waiting(f"Starting {len(names)} server{'s'[: len(names) != 1]}…"):
+            await client.connect_all([name for name in names if name not in without])
+        return [Examined(status, tokens_of(client.get_available_tools(status.name))) for status in client.statuses()]
+
+
+def _state_findings(folder: Path) -> Iterator[Finding]:
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        hint = "Make it writable, or name another folder with SQUIDBOT_HOME."
+        yield Finding("error", str(folder), f"the state folder cannot be written to: {reason}", hint)
+
+
+def _settings_findings(error: ConfigError) -> Iterator[Finding]:
+    if not error.problems:
+        yield Finding("error", "settings", str(error), error.hint)
+    for problem in error.problems:
+        yield Finding("error", problem.path or "settings", problem.message, problem.hint)
+
+
+def _missing_commands(servers: "Mapping[str, MCPServerConfig]") -> dict[str, Finding]:
+    """Servers whose program is nowhere, and which need not be tried."""
+    found = {}
+    for name, server in servers.items():
+        # A command with a slash is a path, which only the start itself can judge.
+        if server.enabled and server.command is not None and "/" not in server.command:
+            path = server.child_environment().get("PATH", os.defpath)
+            if shutil.which(server.command, path=path) is None:
+                message = f"its command {server.command!r} is not on the PATH"
+                found[name] = Finding("error", name, message, "Install it, or write its whole path.")
+    return found
+
+
+def _server_findings(examined: Sequence[Examined], *, missing: Collection[str]) -> Iterator[Finding]:
+    enabled = [server for server in examined if server.status.state != "disabled"]
+    if not enabled:
+        yield Finding("warning", "settings", "there is no server to connect to", "Add one: squidbot servers add.")
+    for server in enabled:
+        status = server.status
+        if status.state != "ready" and status.name not in missing:
+            yield Finding("error", status.name, status.error or f"it is {status.state}", status.hint)
+    total = sum(server.tokens for server in enabled)
+    if total > MANY_TOKENS:
+        largest = max(enabled, key=lambda server: server.tokens)
+        yield Finding(
+            "warning",
+            largest.status.name,
+            f"all tools together cost a model about {total:,} tokens, {largest.tokens:,} of them this server's",
+            "Leave out what nobody needs with 'allow' or 'deny' in its entry.",
+        )
+
+
+def _document(call: Invocation, findings: Sequence[Finding], examined: Sequence[Examined]) -> dict[str, Any]:
+    clean = call.output.clean
+    return {
+        "ok": not findings,
+        "findings": [{**asdict(finding), "message": clean(finding.message)} for finding in findings],
+        "servers": [{**status_json(server.status, clean), "tokens": server.tokens} for server in examined],
+        "versions": _versions(),
+    }
+
+
+def _report(
+    call: Invocation, findings: Sequence[Finding], examined: Sequence[Examined], *, source: Path | None
+) -> None:
+    versions = _versions()
+    call.output.heading(
+        f"squidbot {versions['squidbot']}", beside=f"Python {versions['python']}, mcp {versions['mcp']}"
+    )
+    call.output.write(call.output.clean(f"settings  {source or 'the embedded default'}"))
+    call.output.write(call.output.clean(f"state     {call.container.state()}\n"))
+    if examined:
+        headers = ("server", "transport", "state", "tools", "tokens", "protocol")
+        call.output.table(headers, [_row(server) for server in examined])
+        call.output.write("")
+    for finding in findings:
+        call.output.labelled(finding.severity, f"{finding.where}: {finding.message}", hint=finding.hint)
+    if not findings:
+        call.output.labelled("ok", "nothing is wrong.")
+
+
+def _row(server: Examined) -> tuple[str, ...]:
+    status = server.status
+    counted = status.tools is not None
+    tokens = f"{server.tokens:,}" if counted else ""
+    return (
+        status.name,
+        status.transport,
+        status.state,
+        str(status.tools) if counted else "",
+        tokens,
+        status.protocol or "",
+    )
+
+
+def _versions() -> dict[str, str]:
+    return {"squidbot": __version__, "python": platform.python_version(), "mcp": importlib.metadata.version("mcp")}

@@ -1,0 +1,212 @@
+"""The two streams of a command: answers on stdout, everything else on stderr, dressed up for terminals only."""
+
+import json
+import os
+import sys
+import time
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TextIO
+
+import click
+
+from squidbot.cli.errors import CommandError
+from squidbot.cli.exits import DONE
+from squidbot.core.domain.text import blanked, visible
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_SECONDS_BETWEEN_LINES = 0.1
+
+Progress = Callable[[float, float | None, str | None], Awaitable[None]]
+
+
+class Output:
+    """Prints a command's answer, and what a person should know meanwhile."""
+
+    def __init__(self, *, as_json: bool) -> None:
+        self.as_json = as_json
+        self.secrets: set[str] = set()
+        """Values that appear nowhere, whoever says them."""
+
+    @property
+    def on_terminal(self) -> bool:
+        """Whether a person reads the answer, so that nothing in it may play with the terminal."""
+        return sys.stdout.isatty()
+
+    @property
+    def dressed(self) -> bool:
+        """Whether the answer goes to a terminal that takes colour."""
+        return _is_dressed(sys.stdout)
+
+    def clean(self, text: str, *, newlines: bool = True) -> str:
+        """Foreign words as they may be shown: no secret, no control character."""
+        return visible(blanked(text, self.secrets), newlines=newlines)
+
+    def document(self, value: Any) -> None:
+        """The whole answer as JSON."""
+        self.write(json.dumps(value, indent=2, default=str))
+
+    def write(self, text: str) -> None:
+        """Words of ours, or an answer that is wanted to the letter."""
+        try:
+            sys.stdout.write(text if text.endswith("\n") else f"{text}\n")
+            sys.stdout.flush()
+        except BrokenPipeError:
+            # `squidbot tools list | head`: the rest is not wanted, and Python must not complain about it at exit.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise click.exceptions.Exit(DONE) from None
+
+    def heading(self, text: str, *, beside: str = "") -> None:
+        """A title, with a word beside it."""
+        text, beside = self.clean(text, newlines=False), self.clean(beside, newlines=False)
+        if self.dressed:
+            text, beside = click.style(text, bold=True), click.style(beside, dim=True)
+        self.write(f"{text}  {beside}".rstrip())
+
+    def table(self, headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+        """Rows under headers: ruled on a terminal, in plain columns otherwise."""
+        cells = [[self.clean(cell, newlines=False) for cell in row] for row in rows]
+        if self.dressed:
+            self._ruled(headers, cells)
+        else:
+            self.write(_columns([[header.upper() for header in headers], *cells]))
+
+    def json_text(self, value: Any) -> None:
+        """JSON for people: coloured on a terminal."""
+        text = json.dumps(value, indent=2, ensure_ascii=self.dressed)
+        if not self.dressed:
+            self.write(text)
+            return
+        from rich.json import JSON
+
+        _console(sys.stdout).print(JSON(text, ensure_ascii=True))
+
+    def labelled(self, label: str, text: str, *, hint: str | None = None) -> None:
+        """A verdict and its words, with what to do about it on the next line."""
+        text = self.clean(text).replace("\n", "\n  ")
+        self.write(f"{click.style(label, fg=_COLORS.get(label), bold=True) if self.dressed else label}: {text}")
+        if hint:
+            self.write(f"  {self.clean(hint)}")
+
+    def note(self, text: str) -> None:
+        """A word beside the answer, on stderr."""
+        text = self.clean(text)
+        self._aside(click.style(text, dim=True) if _is_dressed(sys.stderr) else text)
+
+    def fail(self, error: CommandError, *, traceback: BaseException | None = None) -> int:
+        """Say why the command ends; the answer is its exit code."""
+        message, hint = self.clean(str(error)), self.clean(error.hint) if error.hint else None
+        if traceback is not None:
+            import traceback as tracebacks
+
+            self._aside(self.clean("".join(tracebacks.format_exception(traceback))))
+        if self.as_json:
+            self.write(json.dumps({"error": {"code": error.code, "message": message, "hint": hint}}, indent=2))
+            return error.exit_code
+        dressed = _is_dressed(sys.stderr)
+        self._aside(f"{click.style('error:', fg='red', bold=True) if dressed else 'error:'} {message}")
+        if hint:
+            self._aside(f"{click.style('hint:', fg='cyan', bold=True) if dressed else 'hint:'}  {hint}")
+        return error.exit_code
+
+    @contextmanager
+    def waiting(self, text: str) -> Iterator[None]:
+        """A spinner while something is waited for, where somebody can see it."""
+        if not _is_dressed(sys.stderr):
+            yield
+            return
+        with _console(sys.stderr).status(text, spinner="dots"):
+            yield
+
+    @contextmanager
+    def progress(self, text: str) -> Iterator[Progress]:
+        """What a call should report its progress to: a bar on a terminal, lines otherwise."""
+        if _is_dressed(sys.stderr):
+            with self._bar(text) as report:
+                yield report
+        else:
+            yield self._lines(text)
+
+    @contextmanager
+    def _bar(self, text: str) -> Iterator[Progress]:
+        from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
+        from rich.progress import Progress as Bar
+
+        columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn())
+        with Bar(*columns, TimeElapsedColumn(), console=_console(sys.stderr), transient=True) as bar:
+            task = bar.add_task(text, total=None)
+
+            async def report(done: float, total: float | None, message: str | None) -> None:
+                words = self.clean(f"{text}: {message}" if message else text, newlines=False)
+                bar.update(task, completed=done, total=total, description=words)
+
+            yield report
+
+    def _lines(self, text: str) -> Progress:
+        last = float("-inf")
+
+        async def report(done: float, total: float | None, message: str | None) -> None:
+            nonlocal last
+            now = time.monotonic()
+            # A server that reports a thousand times a second is not worth a thousand lines; its end always is.
+            if now - last < _SECONDS_BETWEEN_LINES and done != total:
+                return
+            last = now
+            amount = f"{done:g}/{total:g}" if total is not None else f"{done:g}"
+            self._aside(self.clean(f"{text}: {amount} {message or ''}".rstrip(), newlines=False))
+
+        return report
+
+    def _aside(self, text: str) -> None:
+        sys.stderr.write(f"{text}\n")
+        sys.stderr.flush()
+
+    def _ruled(self, headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+        from rich import box
+        from rich.table import Table
+        from rich.text import Text
+
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
+        for index, header in enumerate(headers):
+            last = index == len(headers) - 1
+            table.add_column(header, style="cyan" if index == 0 else "", overflow="fold", no_wrap=False, ratio=None)
+            if not last:
+                table.columns[-1].no_wrap = max((len(row[index]) for row in rows), default=0) <= _widest_unwrapped()
+        for row in rows:
+            table.add_row(*(Text(cell, style=_COLORS.get(cell, "")) for cell in row))
+        _console(sys.stdout).print(table)
+
+
+_COLORS = {
+    "ready": "green",
+    "ok": "green",
+    "failed": "red",
+    "error": "red",
+    "degraded": "yellow",
+    "warning": "yellow",
+}
+
+
+def _widest_unwrapped() -> int:
+    """Names stay whole unless they alone would take most of the line."""
+    return max(24, os.get_terminal_size(sys.stdout.fileno()).columns * 2 // 3)
+
+
+def _is_dressed(stream: TextIO) -> bool:
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def _console(stream: TextIO) -> "Console":
+    from rich.console import Console
+
+    return Console(stderr=stream is sys.stderr, highlight=False)
+
+
+def _columns(rows: Sequence[Sequence[str]]) -> str:
+    """Cells under each other, two spaces apart, no space at the end of a line."""
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+    )

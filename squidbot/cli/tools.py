@@ -1,0 +1,158 @@
+"""`squidbot tools`: what the tools of all servers are, and calling one."""
+
+import json
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from squidbot.cli.arguments import GivenArguments, read_arguments, typed_arguments
+from squidbot.cli.errors import CommandError
+from squidbot.cli.exits import DONE, FAILED
+from squidbot.cli.grammar import Group
+from squidbot.cli.invocation import Invocation, unavailable
+from squidbot.cli.lookup import find_one
+from squidbot.cli.results import Answers
+from squidbot.cli.shapes import result_json, tokens_of, tool_json
+from squidbot.core.domain.errors import InvalidArguments, MCPConnectionError, UnknownTool
+from squidbot.core.domain.naming import bare_name
+from squidbot.core.domain.schemas import flat_parameters
+from squidbot.core.domain.tools import Parameter, ToolDefinition, ToolId, ToolResult
+
+if TYPE_CHECKING:
+    from squidbot.container import MCPClient
+
+
+@click.group(cls=Group, example="squidbot tools list")
+def tools() -> None:
+    """List, show and call the tools of all servers."""
+
+
+@tools.command("list", example="squidbot tools list --server filesystem")
+@click.option("--server", metavar="NAME", help="Only the tools of this server.")
+@click.pass_obj
+def list_tools(call: Invocation, server: str | None) -> None:
+    """List the tools. Only servers that were never listed before are started."""
+    servers = None if server is None else [call.known_server(server)]
+
+    async def ask() -> list[ToolDefinition]:
+        async with call.client(servers) as client:
+            return client.get_available_tools(server)
+
+    found = call.run(ask)
+    if call.json:
+        call.output.document([tool_json(tool) for tool in found])
+    elif found:
+        call.output.table(("name", "description"), [(tool.name, _first_sentence(tool.description)) for tool in found])
+        call.output.note(f"{_count(found)}, about {tokens_of(found):,} tokens for a model")
+    else:
+        call.output.note("No tools. 'squidbot servers list' shows the servers, 'squidbot doctor' what is wrong.")
+
+
+@tools.command("show", example="squidbot tools show mcp_filesystem_read_file")
+@click.argument("name")
+@click.pass_obj
+def show_tool(call: Invocation, name: str) -> None:
+    """Show what a tool does and which arguments it takes."""
+
+    async def ask() -> ToolDefinition:
+        async with call.client() as client:
+            return find_tool(client, name)
+
+    tool = call.run(ask)
+    if call.json:
+        more = {"title": tool.title, "output_schema": tool.output_schema, "annotations": dict(tool.annotations)}
+        call.output.document({**tool_json(tool), **more})
+        return
+    call.output.heading(tool.name, beside=f"{tool.tool!r} of server {tool.server!r}")
+    if tool.description:
+        call.output.write(call.output.clean(f"\n{tool.description.strip()}\n"))
+    parameters = flat_parameters(tool.parameters)
+    if parameters:
+        rows = [(item.name, item.type, _necessity(item), _about(item)) for item in parameters]
+        call.output.table(("argument", "type", "needed", "description"), rows)
+    else:
+        call.output.note("It takes no arguments.")
+
+
+@tools.command("call", example='squidbot tools call mcp_filesystem_write_file path=notes.txt content="Hello"')
+@click.argument("name")
+@click.argument("arguments", nargs=-1, metavar="[KEY=VALUE]...")
+@click.option("--args", "whole", metavar="JSON", help="All arguments at once: a JSON object, or @FILE.")
+@click.pass_obj
+def call_tool(call: Invocation, name: str, arguments: tuple[str, ...], whole: str | None) -> int:
+    """Call a tool. Values are JSON, strings need no quotes, KEY=@FILE reads a file.
+
+    NAME is the one that agents see (mcp_SERVER_TOOL), SERVER/TOOL, or the tool's own if no other has it.
+    """
+    given = read_arguments(arguments, whole)
+
+    async def ask() -> tuple[ToolDefinition, ToolResult, float]:
+        async with call.client() as client:
+            tool = find_tool(client, name)
+            fitting = await _fitting(call, tool, given)
+            began = time.perf_counter()
+            with call.output.progress(tool.name) as on_progress:
+                result = await client.call_tool(tool.server, tool.tool, fitting, on_progress=on_progress)
+            return tool, result, (time.perf_counter() - began) * 1000
+
+    tool, result, duration_ms = call.run(ask)
+    if result.failure is not None and result.failure.kind == "unavailable":
+        raise MCPConnectionError(result.text, server=tool.server)
+    if result.failure is not None and result.failure.kind == "unknown_tool":
+        raise UnknownTool(result.text)
+    if call.json:
+        call.output.document(result_json(tool, result, duration_ms=duration_ms))
+    else:
+        answers = Answers(call.output, folder=call.container.state() / "results", name=tool.name)
+        answers.show_result(result)
+        if result.is_error:
+            call.output.note(f"{tool.name} failed.")
+    return FAILED if result.is_error else DONE
+
+
+def find_tool(client: "MCPClient", name: str) -> ToolDefinition:
+    """The tool that is meant by `name`. Raises CommandError, or MCPConnectionError if its server is not there."""
+    known = client.get_available_tools()
+    try:
+        return find_one(name, known, names=lambda tool: [tool.name, str(tool.id), tool.tool], kind="tool")
+    except CommandError:
+        for status in client.statuses():
+            if status.state == "failed" and name.startswith((bare_name(ToolId(status.name, "")), f"{status.name}/")):
+                raise unavailable(status) from None
+        raise
+
+
+async def _fitting(call: Invocation, tool: ToolDefinition, given: GivenArguments) -> dict[str, Any]:
+    """The arguments as the tool's schema wants them. Raises InvalidArguments with all that does not fit."""
+    arguments = typed_arguments(given, tool.parameters)
+    problems = await call.container.schemas().problems(tool.parameters, arguments)
+    if problems:
+        error = InvalidArguments(f"the arguments do not fit {tool.name!r}:", problems)
+        error.hint = f"See 'squidbot tools show {tool.name}'."
+        raise error
+    return arguments
+
+
+def _first_sentence(text: str) -> str:
+    """The first line of a description, up to its first full stop: lists are read at a glance."""
+    line = next((line.strip() for line in text.splitlines() if line.strip()), "")
+    sentence, stop, _ = line.partition(". ")
+    return sentence + stop.strip()
+
+
+def _count(found: Sequence[ToolDefinition]) -> str:
+    servers = len({tool.server for tool in found})
+    return f"{len(found)} tool{'s'[: len(found) != 1]} of {servers} server{'s'[: servers != 1]}"
+
+
+def _necessity(parameter: Parameter) -> str:
+    if parameter.required:
+        return "yes"
+    return "no" if parameter.default is None else f"no, else {json.dumps(parameter.default)}"
+
+
+def _about(parameter: Parameter) -> str:
+    choices = "" if parameter.enum is None else f"One of {', '.join(json.dumps(choice) for choice in parameter.enum)}."
+    return f"{parameter.description} {choices}".strip()
