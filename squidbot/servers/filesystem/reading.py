@@ -48,7 +48,7 @@ def read_lines(file: BinaryIO, *, offset: int, limit: int, size: int) -> Lines |
     taken: list[bytes] = []
     used = number = 0
     cut = following = None
-    for number, (line, whole) in enumerate(_bounded_lines(file, size), 1):
+    for number, (line, whole) in enumerate(bounded_lines(file, size), 1):
         if number < offset:
             continue
         if len(taken) == limit or used + len(line) > size:
@@ -67,7 +67,7 @@ def read_lines(file: BinaryIO, *, offset: int, limit: int, size: int) -> Lines |
     return Lines(text, offset, offset + len(taken) - 1, following, "; ".join(notes) or None)
 
 
-def _bounded_lines(file: BinaryIO, size: int) -> Iterator[tuple[bytes, bool]]:
+def bounded_lines(file: BinaryIO, size: int) -> Iterator[tuple[bytes, bool]]:
     """Each line, or the first `size` bytes of it and False, however long the rest is."""
     while line := file.readline(size):
         rest = line

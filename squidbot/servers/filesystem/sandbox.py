@@ -8,6 +8,7 @@ to open instead of leading outside.
 import contextlib
 import difflib
 import errno
+import itertools
 import os
 import secrets
 import stat
@@ -88,7 +89,7 @@ class Sandbox:
         descriptor = os.open(".", _DIRECTORY, dir_fd=self.root)
         try:
             for depth, name in enumerate(parts, 1):
-                with self._explained(descriptor, parts[:depth]):
+                with self._explained(descriptor, parts[:depth], wanted="directory"):
                     inner = os.open(name, _DIRECTORY, dir_fd=descriptor)
                 os.close(descriptor)
                 descriptor = inner
@@ -196,41 +197,41 @@ class Sandbox:
             yield descriptor, parts[-1]
 
     @contextlib.contextmanager
-    def _explained(self, parent: int, parts: Parts) -> Iterator[None]:
+    def _explained(
+        self, parent: int, parts: Parts, *, wanted: Literal["directory", "file or directory"] = "file or directory"
+    ) -> Iterator[None]:
         """Turn what the system says about `parts` into words, without its own idea of the path."""
         try:
             yield
+        except FileNotFoundError:
+            raise Refused(f"no {wanted} {shown(parts)!r}: {self._instead(shown(parts), wanted)}") from None
         except OSError as error:
-            raise Refused(self._words(error, parent, parts)) from None
+            raise Refused(_words(error, parent, parts)) from None
 
-    def _words(self, error: OSError, parent: int, parts: Parts) -> str:
-        path = shown(parts)
-        match error.errno:
-            case errno.ENOENT:
-                return f"no file or directory {path!r}{self._nearest(path)}"
-            case errno.ELOOP | errno.ENOTDIR if _is_link(parent, parts[-1]):
-                return f"{path!r} is a symbolic link, and links are never followed here: use the file's own path"
-            case errno.ENOTDIR:
-                return f"{path!r} is not a directory"
-            case errno.ENOTEMPTY:
-                return f"directory {path!r} is not empty: delete or move what is in it first"
-            case errno.EACCES | errno.EPERM:
-                return f"the system gives no permission for {path!r}"
-            case errno.EINVAL:
-                return f"{path!r} cannot be moved into itself"
-            case code:
-                return f"{path!r}: {os.strerror(code or 0)}"
-
-    def _nearest(self, path: str) -> str:
-        """What was perhaps meant: the same name elsewhere, or a path that looks alike."""
-        known = [entry.path for entry, _ in zip(self.walk((), depth=8), range(_CANDIDATES), strict=False)]
+    def _instead(self, path: str, wanted: str) -> str:
+        """What was perhaps meant, by the same name elsewhere or a path that looks alike, or how to go on."""
+        known = [entry.path for entry in itertools.islice(self.walk((), depth=8), _CANDIDATES)]
         name = path.rpartition("/")[2]
         alike = [other for other in known if other.rpartition("/")[2] == name]
         alike += difflib.get_close_matches(path, known, n=3)
-        nearest = list(dict.fromkeys(alike))[:3]
-        if nearest:
-            return f": did you mean {' or '.join(repr(other) for other in nearest)}?"
-        return ": list_directory shows what is there"
+        if nearest := list(dict.fromkeys(alike))[:3]:
+            return f"did you mean {' or '.join(repr(other) for other in nearest)}?"
+        return f"list_directory shows what is there{', create_directory makes one' if wanted == 'directory' else ''}"
+
+
+def _words(error: OSError, parent: int, parts: Parts) -> str:
+    path = shown(parts)
+    match error.errno:
+        case errno.ELOOP | errno.ENOTDIR if _is_link(parent, parts[-1]):
+            return f"{path!r} is a symbolic link, and links are never followed here: use the file's own path"
+        case errno.ENOTDIR:
+            return f"{path!r} is not a directory"
+        case errno.ENOTEMPTY:
+            return f"directory {path!r} is not empty: delete or move what is in it first"
+        case errno.EACCES | errno.EPERM:
+            return f"the system gives no permission for {path!r}"
+        case code:
+            return f"{path!r}: {os.strerror(code or 0)}"
 
 
 def _is_text(path: str) -> bool:

@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from squidbot.servers.filesystem.reading import HEAD, bounded_lines
 from squidbot.servers.filesystem.sandbox import Entry, Parts, Refused, Sandbox, parts_of
 
 MAX_DEPTH = 64
@@ -25,7 +26,6 @@ MAX_FILE = 100_000_000
 """Bytes of a file that is still read line by line."""
 _MAX_LINE = 10_000
 _SHOWN_LINE = 300
-_HEAD = 8_192
 _GRACE = 1.0
 
 
@@ -68,13 +68,14 @@ def search(sandbox: Sandbox, query: Query) -> Findings:
 def scan(sandbox: Sandbox, query: Query) -> Findings:
     """All that fits the query, looked for here and now."""
     deadline = time.monotonic() + query.seconds
+    late = f"stopped after {query.seconds:g} seconds"
     start = parts_of(query.path)
     fits = _line_test(query)
     matches: list[Match] = []
     searched = 0
     for entry in sandbox.walk(start, MAX_DEPTH):
         if time.monotonic() > deadline:
-            return Findings(tuple(matches), searched, f"stopped after {query.seconds:g} seconds")
+            return Findings(tuple(matches), searched, late)
         inside = parts_of(entry.path)[len(start) :]
         if query.glob is not None and not glob_fits(inside, query.glob):
             continue
@@ -83,7 +84,7 @@ def scan(sandbox: Sandbox, query: Query) -> Findings:
         matches.extend(itertools.islice(found, query.limit + 1 - len(matches)))
         if len(matches) > query.limit:
             return Findings(tuple(matches[: query.limit]), searched, f"stopped at {query.limit} matches")
-    return Findings(tuple(matches), searched)
+    return Findings(tuple(matches), searched, late if time.monotonic() > deadline else None)
 
 
 def glob_fits(parts: Parts, glob: str) -> bool:
@@ -122,11 +123,11 @@ def _lines(sandbox: Sandbox, entry: Entry, *, fits: Callable[[str], object], dea
         return
     try:
         with sandbox.file(parts_of(entry.path)) as descriptor, open(descriptor, "rb", closefd=False) as file:
-            if b"\0" in file.read(_HEAD):
+            if b"\0" in file.read(HEAD):
                 return
             file.seek(0)
-            for number, raw in enumerate(file, 1):
-                line = raw[:_MAX_LINE].decode("utf-8", "replace").rstrip("\r\n")
+            for number, (raw, _) in enumerate(bounded_lines(file, _MAX_LINE), 1):
+                line = raw.decode("utf-8", "replace").rstrip("\r\n")
                 if fits(line):
                     yield Match(entry.path, number, line[:_SHOWN_LINE])
                 if time.monotonic() > deadline:
@@ -139,7 +140,7 @@ def _lines(sandbox: Sandbox, entry: Entry, *, fits: Callable[[str], object], dea
 def _in_worker(sandbox: Sandbox, query: Query) -> Findings:
     job = json.dumps({"root": sandbox.root, "query": dataclasses.asdict(query)})
     # -P, and our own path handed on: a module that somebody wrote into the folder must never be imported.
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     try:
         done = subprocess.run(
             [sys.executable, "-P", "-m", "squidbot.servers.filesystem.search"],

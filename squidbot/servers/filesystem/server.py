@@ -13,18 +13,20 @@ from mcp.server import Server
 from mcp.shared.exceptions import MCPError
 from pydantic import BaseModel, ValidationError
 
+from squidbot.servers.filesystem.catalogue import TOOLS, FileTool
 from squidbot.servers.filesystem.sandbox import Refused, Sandbox
-from squidbot.servers.filesystem.tools import TOOLS, Answer, FileTool
+from squidbot.servers.filesystem.tools import Answer
 
-AT_ONCE = 8
+_AT_ONCE = 8
 _INSTRUCTIONS = (
     "Files of one folder. Every path is relative to it, such as 'docs/plan.md'; '.' is the folder itself. "
     "Nothing outside can be reached, and symbolic links are not followed."
 )
 
 
-def build_server(sandbox: Sandbox, limiter: anyio.CapacityLimiter) -> Server[Any]:
-    """A server of the sandbox's files, which does no more at once than `limiter` allows."""
+def build_server(sandbox: Sandbox) -> Server[Any]:
+    """A server of the sandbox's files."""
+    limiter = anyio.CapacityLimiter(_AT_ONCE)
     tools = {tool.name: tool for tool in TOOLS}
     announced = [_announced(tool) for tool in TOOLS]
     schemas = {tool.name: tool.input_schema for tool in announced}
@@ -36,7 +38,10 @@ def build_server(sandbox: Sandbox, limiter: anyio.CapacityLimiter) -> Server[Any
         tool = tools.get(params.name)
         if tool is None:
             raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {params.name}")
-        return await to_thread.run_sync(_outcome, sandbox, tool, params.arguments or {}, limiter=limiter)
+        # A change is finished once begun; a search that nobody waits for any more must not hold up the end.
+        return await to_thread.run_sync(
+            _outcome, sandbox, tool, params.arguments or {}, limiter=limiter, abandon_on_cancel=not tool.changes
+        )
 
     return Server(
         "squidbot-filesystem",

@@ -2,11 +2,12 @@
 
 import base64
 import binascii
+import os
 import stat
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
+from urllib.parse import quote
 
 from mcp_types import (
     AudioContent,
@@ -15,7 +16,6 @@ from mcp_types import (
     EmbeddedResource,
     ImageContent,
     TextContent,
-    ToolAnnotations,
 )
 
 from squidbot.servers.filesystem import models
@@ -33,29 +33,12 @@ class Answer:
     blocks: tuple[ContentBlock, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class FileTool:
-    """One tool: how it is announced, and what it does."""
-
-    name: str
-    title: str
-    description: str
-    arguments: type[models.Arguments]
-    result: type[models.Result]
-    annotations: ToolAnnotations
-    run: Callable[[Sandbox, Any], Answer]
-
-    @property
-    def changes(self) -> bool:
-        return not self.annotations.read_only_hint
-
-
 def read_file(sandbox: Sandbox, asked: models.ReadFile) -> Answer:
     """The lines of a text file, or the whole of a binary one."""
     parts = parts_of(asked.path)
     path = shown(parts)
-    size = sandbox.entry(parts).size
     with sandbox.file(parts) as descriptor, open(descriptor, "rb", closefd=False) as file:
+        size = os.fstat(descriptor).st_size
         kind, mime = kind_of(path, file.read(HEAD))
         bound = MAX_FILE if kind == "text" else models.MAX_BINARY
         if size > bound:
@@ -152,6 +135,10 @@ def move_file(sandbox: Sandbox, asked: models.MoveFile) -> Answer:
     if there and there.kind == "directory":
         inside = shown((*destination, *source[-1:]))
         raise Refused(f"{there.path!r} is a directory: to move into it, use destination {inside!r}")
+    if destination[: len(source)] == source and destination != source:
+        raise Refused(f"{moved.path!r} cannot be moved into itself: use a destination outside it")
+    if there and moved.kind == "directory":
+        raise Refused(f"{there.path!r} exists, and a directory cannot replace it: use another destination")
     if there and not asked.overwrite:
         raise Refused(f"{there.path!r} exists: use another destination, or set overwrite to replace it")
     sandbox.move(source, destination)
@@ -197,8 +184,6 @@ def _binary(result: models.FileContent, data: bytes) -> Answer:
 
 def _uri(path: str) -> str:
     # Not file://: that would promise an absolute path, which nobody outside is told.
-    from urllib.parse import quote
-
     return f"workspace:///{quote(path)}"
 
 
@@ -239,98 +224,3 @@ def _text(text: str) -> TextContent:
 
 def _said(result: models.Result, text: str) -> Answer:
     return Answer(result, (_text(text),))
-
-
-def _reading() -> ToolAnnotations:
-    return ToolAnnotations(read_only_hint=True, open_world_hint=False)
-
-
-def _changing(*, destructive: bool, idempotent: bool) -> ToolAnnotations:
-    return ToolAnnotations(
-        read_only_hint=False, destructive_hint=destructive, idempotent_hint=idempotent, open_world_hint=False
-    )
-
-
-TOOLS: tuple[FileTool, ...] = (
-    FileTool(
-        "read_file",
-        "Read a file",
-        "Read a file. Text comes by lines, from 'offset' on; images, sounds and other binary files come whole.",
-        models.ReadFile,
-        models.FileContent,
-        _reading(),
-        read_file,
-    ),
-    FileTool(
-        "write_file",
-        "Write a file",
-        "Create a file, or replace all of its content. To change a part of a file, use edit_file.",
-        models.WriteFile,
-        models.Written,
-        _changing(destructive=True, idempotent=True),
-        write_file,
-    ),
-    FileTool(
-        "edit_file",
-        "Edit a file",
-        "Replace a text in a file by another. The text must be there exactly once, unless replace_all is set.",
-        models.EditFile,
-        models.Edited,
-        _changing(destructive=True, idempotent=False),
-        edit_file,
-    ),
-    FileTool(
-        "list_directory",
-        "List a directory",
-        "List files and directories, with 'depth' also those further down.",
-        models.ListDirectory,
-        models.Listing,
-        _reading(),
-        list_directory,
-    ),
-    FileTool(
-        "search_files",
-        "Search files",
-        "Find files by name ('glob'), lines by text ('text'), or lines in the files of that name (both).",
-        models.SearchFiles,
-        models.Found,
-        _reading(),
-        search_files,
-    ),
-    FileTool(
-        "move_file",
-        "Move a file",
-        "Move or rename a file or a directory. The directory of the destination must exist.",
-        models.MoveFile,
-        models.Moved,
-        _changing(destructive=True, idempotent=False),
-        move_file,
-    ),
-    FileTool(
-        "file_info",
-        "Show file details",
-        "Tell kind, size, time of change and permissions of a file or directory, without its content.",
-        models.FileInfo,
-        models.Info,
-        _reading(),
-        file_info,
-    ),
-    FileTool(
-        "create_directory",
-        "Create a directory",
-        "Create a directory, and those above it that are missing. It may exist already.",
-        models.CreateDirectory,
-        models.Made,
-        _changing(destructive=False, idempotent=True),
-        create_directory,
-    ),
-    FileTool(
-        "delete_file",
-        "Delete a file",
-        "Delete a file, a link or an empty directory, for good.",
-        models.DeleteFile,
-        models.Deleted,
-        _changing(destructive=True, idempotent=False),
-        delete_file,
-    ),
-)
