@@ -3,15 +3,14 @@
 import difflib
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from squidbot.config.jsonc import Location
 from squidbot.config.secrets import is_secret_name
 from squidbot.config.variables import join_path
 from squidbot.core.domain.errors import Problem
-
-Location: TypeAlias = tuple[str | int, ...]
 
 _SHOWN_LENGTH = 40
 _PRIVATE_PLACES = frozenset({"env", "headers", "auth", "args", "config", "url", "redis", "webhook", "command"})
@@ -74,7 +73,7 @@ def found(value: Any, place: Location = ()) -> str:
         return "true" if value else "false"
     if isinstance(value, int | float):
         return str(value) if abs(value) < 10**15 else kind
-    if isinstance(value, str) and len(value) <= _SHOWN_LENGTH and not _looks_secret(value):
+    if isinstance(value, str) and len(value) <= _SHOWN_LENGTH and not looks_secret(value):
         return repr(value)
     return kind
 
@@ -105,7 +104,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str | None:
     return f"Did you mean {lowered[near[0]]!r}?" if near else None
 
 
-def _looks_secret(text: str) -> bool:
+def looks_secret(text: str) -> bool:
     """A long unbroken run of letters and digits is more likely a key than a slip of the pen."""
     return re.search(r"(?=\S*\d)(?=\S*[A-Za-z])[A-Za-z0-9_\-+/=]{16,}|://[^/]*@", text) is not None
 
