@@ -1,0 +1,82 @@
+"""Runs commands as the program does, in this process or in one of their own."""
+
+import json
+import logging
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from squidbot.adapters.telemetry.logging import LIBRARIES
+from squidbot.cli.app import main
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a command came to."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+    @property
+    def error(self) -> Any:
+        document = self.json
+        assert document.keys() == {"error"}
+        assert document["error"].keys() == {"code", "message", "hint"}
+        return document["error"]
+
+
+Squidbot = Callable[..., Ran]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder to stand in, so that no settings file is found by chance."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def squidbot(capfd: pytest.CaptureFixture[str]) -> Iterator[Squidbot]:
+    """A command run in this process, with what it wrote; the log is given back as it was."""
+    libraries = [logging.getLogger(name) for name in LIBRARIES]
+    kept = [(library, library.handlers, library.propagate, library.level) for library in libraries]
+
+    def run(*arguments: str) -> Ran:
+        capfd.readouterr()
+        code = main(list(arguments))
+        captured = capfd.readouterr()
+        return Ran(code, captured.out, captured.err)
+
+    yield run
+    for library, handlers, propagate, level in kept:
+        library.handlers, library.propagate = handlers, propagate
+        library.setLevel(level)
+
+
+@pytest.fixture
+def program() -> Squidbot:
+    """A command run as a process of its own."""
+
+    def run(*arguments: str, **environment: str) -> Ran:
+        done = subprocess.run(
+            [sys.executable, "-m", "squidbot", *arguments],
+            capture_output=True,
+            text=True,
+            env={**os.environ, **environment},
+            timeout=50,
+            check=False,
+        )
+        return Ran(done.returncode, done.stdout, done.stderr)
+
+    return run
