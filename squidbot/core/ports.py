@@ -3,15 +3,18 @@
 Implementations satisfy these structurally; none of them inherits.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from squidbot.core.domain.errors import Problem
 from squidbot.core.domain.servers import ServerStatus
 from squidbot.core.domain.tools import ToolDefinition, ToolId, ToolResult
 
-OnProgress = Callable[[float, float | None, str | None], Awaitable[None]]
-"""Hears of a call's progress: how far, of how much, and a word about it."""
+
+class OnProgress(Protocol):
+    """Hears of a call's progress: how far, of how much, and a word about it."""
+
+    async def __call__(self, progress: float, total: float | None, message: str | None) -> None: ...
 
 
 class ToolPort(Protocol):

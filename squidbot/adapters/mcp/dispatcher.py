@@ -52,8 +52,8 @@ class Wire(Protocol):
     ended: anyio.Event
     counters: Counter[str]
 
-    @property
-    def end(self) -> ChannelClosed | None: ...
+    end: ChannelClosed | None
+    """Why the peer ended it; nothing if it lives, or if the end was ours."""
 
     async def send_raw_request(
         self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None
@@ -92,7 +92,7 @@ class FrameDispatcher:
         self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None
     ) -> dict[str, Any]:
         """Send a request and wait for its result. Raises MCPError, and WireError where it failed on this side."""
-        if self.end is not None:
+        if self.ended.is_set():
             raise self._closed()
         opts = opts or {}
         request_id = opts.get("request_id")
@@ -172,20 +172,19 @@ class FrameDispatcher:
     ) -> None:
         """Take frames until there are no more; then fail whatever still waits."""
         self._intercept = on_notify_intercept
-        end = ChannelClosed("the connection was closed by us")
         try:
             async with anyio.create_task_group() as self._tasks:
                 self._inbox.open(self._tasks, on_request, on_notify)
                 task_status.started()
                 try:
                     await self._pump()
-                except ChannelClosed as closed:
-                    end = closed
-                self._finish(end)
+                except ChannelClosed as end:
+                    self.end = end
+                    self._finish()
                 self._tasks.cancel_scope.cancel()
         finally:
             self._tasks = None
-            self._finish(end)
+            self._finish()
 
     async def _pump(self) -> None:
         taken = 0
@@ -196,10 +195,8 @@ class FrameDispatcher:
                 if taken % _FAIR_SHARE == 0:
                     await asyncio.sleep(0)
 
-    def _finish(self, end: ChannelClosed) -> None:
-        if self.end is None:
-            self.end = end
-            self.ended.set()
+    def _finish(self) -> None:
+        self.ended.set()
         for answer in self._waiting.values():
             if not answer.done():
                 answer.set_exception(self._closed())
@@ -318,8 +315,9 @@ class StreamDispatcher(JSONRPCDispatcher[TransportContext]):
             await super().run(*handlers, **status)
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
             logger.debug("the server's streams closed")
+        else:
+            self.end = ChannelClosed("the server closed the connection")
         finally:
-            self.end = ChannelClosed("the connection is closed")
             self.ended.set()
 
 

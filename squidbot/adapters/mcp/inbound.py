@@ -126,6 +126,12 @@ class Inbox:
         if method == "notifications/cancelled":
             self._cancel((params or {}).get("requestId"))
             return
+        if method.endswith("/list_changed"):
+            # One that waits stands for all that follow, so a storm of them costs nothing and the last is never lost.
+            if (method, params) not in self._backlog:
+                self._backlog.append((method, params))
+                self._arrived.set()
+            return
         second, seen = self._window
         now = time.monotonic()
         if now - second >= 1.0:

@@ -47,6 +47,18 @@ class ServerEvent:
 LogLevel: TypeAlias = Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
 """The eight levels of the protocol."""
 
+LOG_SEVERITY: Mapping[LogLevel, int] = {
+    "debug": 10,
+    "info": 20,
+    "notice": 25,
+    "warning": 30,
+    "error": 40,
+    "critical": 50,
+    "alert": 52,
+    "emergency": 54,
+}
+"""Their place among the levels of our own log."""
+
 
 @dataclass(frozen=True, slots=True)
 class ServerLog:

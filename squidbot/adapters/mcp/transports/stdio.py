@@ -159,8 +159,8 @@ class ProcessChannel:
         ):
             transport, _ = await loop.connect_read_pipe(factory, pipe)
             self._pipes.append(transport)
-        transport, _ = await loop.connect_write_pipe(lambda: self._input, popen.stdin)
-        self._pipes.append(transport)
+        stdin, _ = await loop.connect_write_pipe(lambda: self._input, popen.stdin)
+        self._pipes.append(stdin)
         return self
 
     async def receive(self) -> Sequence[Frame]:

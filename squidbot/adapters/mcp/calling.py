@@ -1,0 +1,145 @@
+"""A request's failure in words, for an agent and for a person."""
+
+from mcp import MCPError
+from mcp_types import CONNECTION_CLOSED
+from pydantic import ValidationError
+
+from squidbot.adapters.mcp.channel import ChannelClosed
+from squidbot.adapters.mcp.dispatcher import WireError
+from squidbot.adapters.mcp.http_guard import HTTPFailure, failure_of
+from squidbot.config.schema import MCPServerConfig
+from squidbot.core.domain.content import TextContent
+from squidbot.core.domain.errors import MCPConnectionError, MCPProtocolError, Problem, SquidbotError
+from squidbot.core.domain.text import blanked, visible
+from squidbot.core.domain.tools import Failure, ToolDefinition, ToolResult
+from squidbot.core.ports import SchemaCheck
+
+_LONGEST = 2_000
+
+
+def clean(text: str, config: MCPServerConfig) -> str:
+    """A server's words as one line that can be shown: no secrets, nothing unseen, no end of it."""
+    return blanked(visible(text, newlines=False), config.secrets)[:_LONGEST]
+
+
+def http_failure(error: MCPError) -> HTTPFailure | None:
+    """What HTTP had to say about a failed request, if that was the way it went."""
+    return failure_of(error.error.data)
+
+
+def failed_call(error: MCPError, tool: str, *, config: MCPServerConfig, timeout: float) -> ToolResult:
+    """The result that stands for a call which did not come to one of its own."""
+    reason = clean(error.error.message, config)
+    http = http_failure(error)
+    if isinstance(error, WireError):
+        match error.kind:
+            case "timeout":
+                words = f"{tool!r} of server {config.name!r} did not answer within {timeout:g} s; the server was told to stop"
+            case "unavailable":
+                words = unavailable(config.name, reason)
+            case _:
+                words = f"server {config.name!r}, tool {tool!r}: {reason}"
+        return ToolResult.failed(words, error.kind)
+    if http is not None and http.status is None:
+        return ToolResult.failed(unavailable(config.name, reason), "unavailable", retry_after=http.retry_after)
+    if error.code == CONNECTION_CLOSED:
+        return ToolResult.failed(unavailable(config.name, reason), "unavailable")
+    return ToolResult.failed(
+        f"server {config.name!r}, tool {tool!r}: {reason}",
+        "server",
+        status=http.status if http else None,
+        retry_after=http.retry_after if http else None,
+    )
+
+
+def unavailable(server: str, reason: str) -> str:
+    """How a call to a server that is not there is answered."""
+    return f"server {server!r} is not available: {reason}"
+
+
+def request_error(error: MCPError, what: str, config: MCPServerConfig) -> SquidbotError:
+    """What a failed `prompts/get` or `resources/read` raises."""
+    message = f"server {config.name!r}, {what}: {clean(error.error.message, config)}"
+    if isinstance(error, WireError) and error.kind == "protocol":
+        return MCPProtocolError(message)
+    return MCPConnectionError(message, server=config.name)
+
+
+async def checked(result: ToolResult, tool: ToolDefinition, schemas: SchemaCheck | None) -> ToolResult:
+    """`result` held against the tool's output schema; a mismatch is an error that keeps the text."""
+    if tool.output_schema is None or result.is_error or schemas is None:
+        return result
+    if result.structured is None:
+        problems: list[Problem] = [Problem("", "the structured content that the tool promises is missing")]
+    else:
+        problems = list(await schemas.problems(tool.output_schema, result.structured))
+    if not problems:
+        return result
+    listed = "; ".join(str(problem) for problem in problems[:5])
+    note = TextContent(f"[the structured content of {tool.tool!r} does not fit its output schema: {listed}]")
+    return ToolResult(
+        content=(*result.content, note),
+        structured=None,
+        is_error=True,
+        raw=result.raw,
+        failure=Failure("protocol"),
+    )
+
+
+def connection_error(error: BaseException, config: MCPServerConfig, end: ChannelClosed | None) -> MCPConnectionError:
+    """Why a server could not be reached or was lost: which, by what way, for what reason, and what to try."""
+    found = _leaf(error)
+    where = f"url {blanked(config.url, config.secrets)}" if config.url else f"command {config.command!r}"
+    hint: str | None = None
+    status: int | None = None
+    retry_after: float | None = None
+    detail = ""
+    match found:
+        case MCPConnectionError():
+            reason, hint = str(found), found.hint
+            status, retry_after, permanent = found.status, found.retry_after, found.permanent
+        case MCPError():
+            http = http_failure(found)
+            reason = f"it refused the opening: {found.error.message}" if http is None else found.error.message
+            if http is not None:
+                status, retry_after = http.status, http.retry_after
+            permanent = status is not None and 400 <= status < 500 and status not in (408, 425, 429)
+        case ValidationError():
+            reason, permanent = "it answered the opening with something that is no valid answer", False
+        case _:
+            reason, permanent = str(found) or type(found).__name__, False
+    if end is not None and not isinstance(found, MCPConnectionError):
+        reason, detail, hint = str(end), end.detail, end.hint or hint
+        status = end.status or status
+    reason = clean(reason, config)
+    lines = [reason if repr(config.command) in reason else f"{where}: {reason}"]
+    lines += [f"    {line}" for line in blanked(visible(detail), config.secrets).splitlines()]
+    return MCPConnectionError(
+        "\n".join(lines),
+        server=config.name,
+        hint=hint or _hint(status),
+        status=status,
+        retry_after=retry_after,
+        permanent=permanent,
+    )
+
+
+def _leaf(error: BaseException) -> BaseException:
+    """The first real cause in a nest of groups, one that says more than that a connection ended if there is one."""
+    if not isinstance(error, BaseExceptionGroup):
+        return error
+    leaves = [_leaf(inner) for inner in error.exceptions]
+    telling = [leaf for leaf in leaves if isinstance(leaf, MCPConnectionError)]
+    return (telling or leaves)[0]
+
+
+def _hint(status: int | None) -> str | None:
+    match status:
+        case 401 | 403:
+            return "Check the token in `headers`, or sign in with `squidbot servers login`."
+        case 404 | 405:
+            return "Check the path of `url`; most servers answer at /mcp or /sse."
+        case 429 | 503:
+            return "The server is busy; squidbot tries again by itself."
+        case _:
+            return None

@@ -1,0 +1,104 @@
+"""What one server offers: fetched raw, kept raw, and converted in one place."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, TypeAlias
+
+from loguru import logger
+from mcp import MCPError
+from mcp.shared.inbound import find_invalid_x_mcp_header, x_mcp_header_map
+from mcp_types import METHOD_NOT_FOUND
+
+from squidbot.adapters.mcp.channel import Bounds
+from squidbot.adapters.mcp.listing import prompts_of, resources_of, tools_of
+from squidbot.adapters.mcp.remembered import Remembered
+from squidbot.adapters.mcp.session import HeaderMap, Session
+from squidbot.config.schema import MCPServerConfig
+from squidbot.core.domain.prompts import PromptDefinition, ResourceDefinition
+from squidbot.core.domain.tools import ToolDefinition
+
+Kind: TypeAlias = Literal["tools", "prompts", "resources"]
+KINDS: tuple[Kind, ...] = ("tools", "prompts", "resources")
+
+
+@dataclass(frozen=True, slots=True)
+class Catalogue:
+    """Everything usable that a server has listed."""
+
+    tools: Mapping[str, ToolDefinition] = field(default_factory=dict)
+    prompts: tuple[PromptDefinition, ...] = ()
+    resources: tuple[ResourceDefinition, ...] = ()
+    headers: Mapping[str, HeaderMap] = field(default_factory=dict)
+    """For tools that ask for it, the arguments that travel as headers too."""
+
+    @classmethod
+    def of(cls, known: Remembered, config: MCPServerConfig) -> "Catalogue":
+        """What is usable of the raw lists, by the server's settings."""
+        listed = _with_valid_headers(known.tools, config.name) if known.era == "modern" else known.tools
+        tools = tools_of(listed, server=config.name, allow=config.allow, deny=config.deny) if config.load_tools else []
+        maps = {tool.tool: x_mcp_header_map(tool.parameters) for tool in tools} if known.era == "modern" else {}
+        return cls(
+            tools={tool.tool: tool for tool in tools},
+            prompts=tuple(prompts_of(known.prompts, server=config.name)) if config.load_prompts else (),
+            resources=(
+                *resources_of(known.resources, server=config.name),
+                *resources_of(known.templates, server=config.name, templates=True),
+            ),
+            headers={tool: found for tool, found in maps.items() if found},
+        )
+
+
+async def fetch(
+    session: Session,
+    config: MCPServerConfig,
+    *,
+    bounds: Bounds,
+    timeout: float,
+    kinds: Iterable[Kind] = KINDS,
+    before: Remembered | None = None,
+) -> Remembered:
+    """Ask the server for the lists of `kinds`; the others stay as they were `before`. Raises MCPError."""
+    known = replace(
+        before or Remembered(era=session.era, protocol=session.protocol),
+        era=session.era,
+        protocol=session.protocol,
+        instructions=session.sdk.instructions,
+        info=session.info,
+    )
+    offers = session.offers
+    asked: dict[str, tuple[str, str]] = {}
+    wanted = set(kinds)
+    if "tools" in wanted and config.load_tools and offers.tools is not None:
+        asked["tools"] = ("tools/list", "tools")
+    if "prompts" in wanted and config.load_prompts and offers.prompts is not None:
+        asked["prompts"] = ("prompts/list", "prompts")
+    if "resources" in wanted and offers.resources is not None:
+        asked["resources"] = ("resources/list", "resources")
+        asked["templates"] = ("resources/templates/list", "resourceTemplates")
+    found: dict[str, Any] = {}
+    for name, (method, key) in asked.items():
+        try:
+            found[name] = await session.pages(method, key, bounds=bounds, timeout=timeout, server=config.name)
+        except MCPError as error:
+            if name == "tools":
+                raise
+            if error.code != METHOD_NOT_FOUND:
+                logger.bind(server=config.name).warning(
+                    "server {!r}: {} failed: {}", config.name, method, error.error.message
+                )
+            found[name] = []
+    return replace(known, **found)
+
+
+def _with_valid_headers(items: Iterable[Any], server: str) -> list[Any]:
+    """The stateless era has clients drop tools whose header annotations are not valid."""
+    kept = []
+    for item in items:
+        reason = find_invalid_x_mcp_header(item.get("inputSchema")) if isinstance(item, Mapping) else None
+        if reason is None:
+            kept.append(item)
+        else:
+            logger.bind(server=server).warning(
+                "server {!r}: tool {!r} is left out: invalid x-mcp-header ({})", server, str(item.get("name")), reason
+            )
+    return kept

@@ -1,0 +1,275 @@
+"""All servers of one configuration: connected side by side, their tools in one registry, each called by name."""
+
+import difflib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import anyio
+from loguru import logger
+
+from squidbot.adapters.mcp.callbacks import Answer, Callbacks, OnEvent, OnLog
+from squidbot.adapters.mcp.connection import MCPConnection, Surroundings
+from squidbot.adapters.mcp.remembered import Memory
+from squidbot.adapters.mcp.transports import SignIn, Transport
+from squidbot.adapters.mcp.transports.table import TRANSPORTS
+from squidbot.adapters.registry.memory import InMemoryToolRegistry
+from squidbot.config.schema import MCPConfig
+from squidbot.core.domain.content import Content
+from squidbot.core.domain.errors import MCPConnectionError
+from squidbot.core.domain.naming import agent_names
+from squidbot.core.domain.prompts import PromptDefinition, RenderedPrompt, ResourceDefinition
+from squidbot.core.domain.servers import LOG_SEVERITY, ServerLog, ServerStatus
+from squidbot.core.domain.text import visible
+from squidbot.core.domain.tools import ToolDefinition, ToolId, ToolResult
+from squidbot.core.ports import OnProgress, SchemaCheck, ToolRegistry
+
+_LONGEST_LOG = 4_000
+
+
+class MCPToolAdapter:
+    """One tool of one server, as the core calls it."""
+
+    def __init__(self, client: "MCPClient", definition: ToolDefinition) -> None:
+        self.definition = definition
+        self._client = client
+
+    async def execute(
+        self,
+        arguments: Mapping[str, Any],
+        *,
+        timeout: float | None = None,
+        on_progress: OnProgress | None = None,
+    ) -> ToolResult:
+        """Run it. Raises nothing but cancellation."""
+        return await self._client.call_tool(
+            self.definition.server, self.definition.tool, arguments, timeout=timeout, on_progress=on_progress
+        )
+
+
+class MCPClient:
+    """Every server that the settings name. Leaving the context disconnects all of them."""
+
+    def __init__(
+        self,
+        config: MCPConfig,
+        *,
+        on_log: OnLog | None = None,
+        on_event: OnEvent | None = None,
+        sampling: Answer | None = None,
+        elicitation: Answer | None = None,
+        roots: Sequence[str | Path] | None = None,
+        transports: Mapping[str, Transport] = TRANSPORTS,
+        registry: ToolRegistry | None = None,
+        schemas: SchemaCheck | None = None,
+        state: Path | None = None,
+        sign_in: SignIn | None = None,
+        lazy: bool = False,
+    ) -> None:
+        self.registry: ToolRegistry = registry if registry is not None else InMemoryToolRegistry()
+        self._lazy = lazy
+        around = Surroundings(
+            transports=transports,
+            memory=Memory(state),
+            callbacks=Callbacks(on_log or _log, on_event, sampling, elicitation, roots),
+            schemas=schemas,
+            state=state,
+            sign_in=sign_in,
+        )
+        self._connections = {
+            name: MCPConnection(
+                entry if entry.name else entry.model_copy(update={"name": name}),
+                around,
+                on_change=lambda name=name: self._publish(name),  # type: ignore[misc]
+            )
+            for name, entry in config.servers.items()
+        }
+        self._listed: set[str] = set()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with anyio.CancelScope(shield=True):
+            await self.disconnect_all()
+
+    # Connecting
+
+    async def connect(self, server_name: str) -> bool:
+        """Connect a server; False if the name is unknown or disabled, or the start failed (`status` says why).
+
+        A server that failed is tried again in the background, until `disconnect`.
+        """
+        connection = self._connections.get(server_name)
+        if connection is None or not connection.config.enabled:
+            return False
+        self._listed.add(server_name)
+        ready = await connection.open()
+        self._publish(server_name)
+        return ready
+
+    async def connect_all(self, names: Iterable[str] | None = None) -> dict[str, bool]:
+        """Connect several servers, or all that are enabled, side by side."""
+        return await self._side_by_side(self._enabled() if names is None else names, self.connect)
+
+    async def prepare(self, names: Iterable[str] | None = None) -> dict[str, bool]:
+        """Make tools known: of lazy servers from the last list if there is one, of all others by connecting."""
+        return await self._side_by_side(self._enabled() if names is None else names, self._make_known)
+
+    async def disconnect(self, server_name: str) -> None:
+        """Disconnect a server and forget its tools; nothing happens for an unknown name."""
+        connection = self._connections.get(server_name)
+        if connection is not None:
+            self._listed.discard(server_name)
+            await connection.stop()
+            self.registry.replace(server_name, ())
+
+    async def disconnect_all(self) -> None:
+        """Disconnect every server, side by side."""
+        await self._side_by_side(self._connections, self.disconnect)
+
+    # Looking
+
+    def status(self, server_name: str) -> ServerStatus:
+        """How a server is. Raises KeyError for a name that the settings do not have."""
+        return self._connections[server_name].status
+
+    def statuses(self) -> list[ServerStatus]:
+        """How all servers are, in the order of the settings."""
+        return [connection.status for connection in self._connections.values()]
+
+    def get_available_tools(self, server_name: str | None = None) -> list[ToolDefinition]:
+        """The tools of all servers, or of one, under the names that agents see."""
+        return [tool.definition for tool in self.registry.tools(server_name)]
+
+    def get_prompts(self, server_name: str | None = None) -> list[PromptDefinition]:
+        """The prompts of all servers, or of one, under the names that agents see."""
+        found = [prompt for name in sorted(self._listed) for prompt in self._connections[name].catalogue.prompts]
+        names = agent_names(ToolId(prompt.server, prompt.prompt) for prompt in found)
+        return [
+            replace(prompt, name=names[ToolId(prompt.server, prompt.prompt)])
+            for prompt in found
+            if server_name in (None, prompt.server) and ToolId(prompt.server, prompt.prompt) in names
+        ]
+
+    def get_resources(self, server_name: str | None = None) -> list[ResourceDefinition]:
+        """The resources and resource templates of all servers, or of one."""
+        return [
+            resource
+            for name in sorted(self._listed)
+            if server_name in (None, name)
+            for resource in self._connections[name].catalogue.resources
+        ]
+
+    # Using
+
+    async def call_tool(
+        self,
+        server_name: str,
+        tool_name: str,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        timeout: float | None = None,
+        on_progress: OnProgress | None = None,
+    ) -> ToolResult:
+        """Call a tool by its own name. Raises nothing but cancellation."""
+        connection = self._connections.get(server_name)
+        if connection is None:
+            return ToolResult.failed(
+                f"there is no server {server_name!r}{_meant(server_name, self._connections)}", "unavailable"
+            )
+        if connection.idle and not await self._wake(connection):
+            return ToolResult.failed(self._asleep(connection), "unavailable")
+        if tool_name not in connection.catalogue.tools:
+            if connection.status.state != "ready":
+                return ToolResult.failed(self._asleep(connection), "unavailable")
+            near = _meant(tool_name, connection.catalogue.tools)
+            return ToolResult.failed(f"server {server_name!r} has no tool {tool_name!r}{near}", "unknown_tool")
+        return await connection.call_tool(tool_name, arguments, timeout=timeout, on_progress=on_progress)
+
+    async def render_prompt(
+        self, server_name: str, prompt_name: str, arguments: Mapping[str, str] | None = None
+    ) -> RenderedPrompt:
+        """Fill a prompt. Raises MCPConnectionError or MCPProtocolError."""
+        return await (await self._awake(server_name)).render_prompt(prompt_name, arguments)
+
+    async def read_resource(self, server_name: str, uri: str) -> tuple[Content, ...]:
+        """Read a resource. Raises MCPConnectionError or MCPProtocolError."""
+        return await (await self._awake(server_name)).read_resource(uri)
+
+    async def subscribe_resource(self, server_name: str, uri: str, *, wanted: bool = True) -> None:
+        """Hear of updates of a resource as `resource_updated` events, or with `wanted` false no longer."""
+        await (await self._awake(server_name)).subscribe(uri, wanted=wanted)
+
+    async def complete(self, server_name: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Completions of a prompt's or a template's argument; params and result as on the wire."""
+        return await (await self._awake(server_name)).complete(params)
+
+    # Inside
+
+    def _enabled(self) -> list[str]:
+        return [name for name, connection in self._connections.items() if connection.config.enabled]
+
+    async def _make_known(self, server_name: str) -> bool:
+        connection = self._connections.get(server_name)
+        if connection is None or not connection.config.enabled:
+            return False
+        self._listed.add(server_name)
+        if (self._lazy or connection.config.lazy) and connection.idle and connection.recall():
+            self._publish(server_name)
+            return True
+        return await self.connect(server_name)
+
+    async def _awake(self, server_name: str) -> MCPConnection:
+        connection = self._connections.get(server_name)
+        if connection is None:
+            raise MCPConnectionError(f"there is no server {server_name!r}{_meant(server_name, self._connections)}")
+        if connection.idle and not await self._wake(connection):
+            raise MCPConnectionError(self._asleep(connection), server=server_name)
+        return connection
+
+    async def _wake(self, connection: MCPConnection) -> bool:
+        """Connect a lazy server at its first use."""
+        lazy = (self._lazy or connection.config.lazy) and connection.config.name in self._listed
+        return lazy and await self.connect(connection.config.name)
+
+    def _asleep(self, connection: MCPConnection) -> str:
+        status = connection.status
+        reason = (status.error or "it is not connected").partition("\n")[0]
+        return f"server {connection.config.name!r} is not available: {reason}"
+
+    def _publish(self, server_name: str) -> None:
+        """Put what a server offers now into the registry, all at once."""
+        if server_name in self._listed:
+            tools = self._connections[server_name].catalogue.tools.values()
+            self.registry.replace(server_name, [MCPToolAdapter(self, tool) for tool in tools])
+
+    async def _side_by_side(self, names: Iterable[str], act: Any) -> dict[str, Any]:
+        done: dict[str, Any] = {}
+
+        async def one(name: str) -> None:
+            done[name] = await act(name)
+
+        async with anyio.create_task_group() as tasks:
+            for name in list(names):
+                tasks.start_soon(one, name)
+        return done
+
+
+def _log(entry: ServerLog) -> None:
+    """A server's log message in our own log, with its server, at our nearest level."""
+    words = entry.data if isinstance(entry.data, str) else json.dumps(entry.data, ensure_ascii=False, default=str)
+    source = f"{entry.server}.{entry.logger}" if entry.logger else entry.server
+    logger.bind(server=entry.server).log(
+        LOG_SEVERITY[entry.level], "[{}] {}", source, visible(words, newlines=False)[:_LONGEST_LOG]
+    )
+
+
+def _meant(name: str, known: Iterable[str]) -> str:
+    near = difflib.get_close_matches(name, list(known), n=3, cutoff=0.5)
+    return f"; did you mean {' or '.join(repr(found) for found in near)}?" if near else ""

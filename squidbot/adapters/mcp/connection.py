@@ -1,0 +1,475 @@
+"""One live server, owned by one task: it opens, listens, notices the end, and comes back by itself.
+
+Everything with a lifetime (process, socket, session) is entered and left in the owner task, so that `start` and
+`stop` may be called from any other. This is the only module that creates tasks outside of a task group.
+"""
+
+import asyncio
+import math
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import anyio
+from loguru import logger
+from mcp import ClientSession, MCPError
+from mcp_types import CLIENT_CAPABILITIES_META_KEY, CONNECTION_CLOSED
+
+from squidbot.adapters.mcp.attendant import CHANGES, Attendant
+from squidbot.adapters.mcp.callbacks import Callbacks, session_callbacks
+from squidbot.adapters.mcp.calling import checked, clean, connection_error, failed_call, http_failure, request_error
+from squidbot.adapters.mcp.catalogue import Catalogue, Kind, fetch
+from squidbot.adapters.mcp.channel import Bounds, ChannelClosed
+from squidbot.adapters.mcp.content import rendered_prompt, resource_contents, tool_result
+from squidbot.adapters.mcp.dispatcher import FrameDispatcher, StreamDispatcher, WireError
+from squidbot.adapters.mcp.eras import Era, negotiate
+from squidbot.adapters.mcp.pace import Pace
+from squidbot.adapters.mcp.remembered import Memory, Remembered
+from squidbot.adapters.mcp.session import Session
+from squidbot.adapters.mcp.transports import Opening, SignIn, Streams, Transport
+from squidbot.adapters.mcp.transports.table import TRANSPORTS
+from squidbot.config.schema import MCPServerConfig
+from squidbot.core.domain.content import Content
+from squidbot.core.domain.errors import ConfigError, MCPConnectionError
+from squidbot.core.domain.prompts import RenderedPrompt
+from squidbot.core.domain.servers import ServerEvent, ServerState, ServerStatus
+from squidbot.core.domain.tools import ToolDefinition, ToolResult
+from squidbot.core.ports import OnProgress, SchemaCheck
+
+_SSE_INSTEAD = frozenset({400, 404, 405, 406})
+"""Statuses by which a server that knows only the old SSE transport refuses a POST."""
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What all connections of one client share."""
+
+    transports: Mapping[str, Transport] = field(default_factory=lambda: TRANSPORTS)
+    memory: Memory = field(default_factory=lambda: Memory(None))
+    callbacks: Callbacks = field(default_factory=Callbacks)
+    schemas: SchemaCheck | None = None
+    state: Path | None = None
+    sign_in: SignIn | None = None
+
+
+class MCPConnection:
+    """One server. `start` raises MCPConnectionError; from then on it is kept up until `stop`."""
+
+    def __init__(
+        self,
+        config: MCPServerConfig,
+        around: Surroundings | None = None,
+        *,
+        on_change: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.config = config
+        self.catalogue = Catalogue()
+        self._around = around or Surroundings()
+        self._on_change = on_change
+        self._bounds = Bounds(**config.bounds.model_dump())
+        self._timeout = config.timeout or 30.0
+        self._known: Remembered | None = None
+        self._owner: asyncio.Task[None] | None = None
+        self._stopping = asyncio.Event()
+        self._nudge = asyncio.Event()
+        self._settled = asyncio.Event()
+        self._session: Session | None = None
+        self._attendant: Attendant | None = None
+        self._state: ServerState = "idle"
+        self._since = time.time()
+        self._error: MCPConnectionError | None = None
+        self._retired = False
+        self._restarts = 0
+
+    # Life
+
+    async def start(self) -> None:
+        """Connect, and stay connected. Raises MCPConnectionError if it does not come up; then nothing is left."""
+        if not await self.open():
+            error = self._error or MCPConnectionError(
+                f"server {self.config.name!r} was stopped", server=self.config.name
+            )
+            await self.stop()
+            raise error
+
+    async def open(self) -> bool:
+        """Connect if need be and wait for the outcome; a server that failed is tried again in the background."""
+        if self._owner is None:
+            self._stopping.clear()
+            self._settled.clear()
+            self._owner = asyncio.create_task(self._own(), name=f"squidbot server {self.config.name}")
+        await self._settled.wait()
+        return self._state == "ready"
+
+    async def stop(self) -> None:
+        """Disconnect; afterwards nothing of the server is left."""
+        owner, self._owner = self._owner, None
+        if owner is not None:
+            self._stopping.set()
+            self._nudge.set()
+            await asyncio.wait([owner])
+            self._move("idle")
+
+    def recall(self) -> bool:
+        """Know the server's lists from the last time, without connecting; False if there was none."""
+        known = self._around.memory.recall(self.config.digest)
+        if known is not None and self._known is None:
+            self._apply(known)
+        return known is not None
+
+    @property
+    def idle(self) -> bool:
+        """Whether nobody keeps it up: it was never started, or was stopped."""
+        return self._owner is None
+
+    @property
+    def status(self) -> ServerStatus:
+        """How the server is."""
+        session, known = self._session, self._known
+        return ServerStatus(
+            name=self.config.name,
+            transport=self.config.transport,
+            state="disabled" if not self.config.enabled else self._state,
+            tools=len(self.catalogue.tools) if known is not None else None,
+            protocol=session.protocol if session else None,
+            error=str(self._error) if self._error else None,
+            hint=self._error.hint if self._error else None,
+            since=self._since,
+            instructions=known.instructions if known else None,
+            info=known.info if known else {},
+            counters={**(session.wire.counters if session else {}), "restarts": self._restarts},
+        )
+
+    # Use
+
+    async def list_tools(self) -> list[ToolDefinition]:
+        """The server's tools, asked for anew. Raises MCPConnectionError."""
+        try:
+            await self._refresh({"tools"}, await self._ready_session(self._timeout))
+        except MCPError as error:
+            raise request_error(error, "tools/list", self.config) from None
+        return list(self.catalogue.tools.values())
+
+    async def call_tool(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        timeout: float | None = None,
+        on_progress: OnProgress | None = None,
+    ) -> ToolResult:
+        """Call a tool. Raises nothing but cancellation: every failure is a result with `is_error`."""
+        limit = self.config.request_timeout if timeout is None else timeout
+        params = {"name": name, "arguments": dict(arguments or {})}
+        try:
+            raw = await self._ask(
+                "tools/call", params, timeout=limit, on_progress=on_progress, headers=self.catalogue.headers.get(name)
+            )
+        except MCPError as error:
+            return failed_call(error, name, config=self.config, timeout=limit)
+        result = tool_result(raw, blocks=self._bounds.blocks)
+        tool = self.catalogue.tools.get(name)
+        return result if tool is None else await checked(result, tool, self._around.schemas)
+
+    async def render_prompt(self, name: str, arguments: Mapping[str, str] | None = None) -> RenderedPrompt:
+        """Fill a prompt. Raises MCPConnectionError or MCPProtocolError."""
+        params = {"name": name, "arguments": dict(arguments or {})}
+        return rendered_prompt(await self._ask_or_raise("prompts/get", params, f"prompt {name!r}"))
+
+    async def read_resource(self, uri: str) -> tuple[Content, ...]:
+        """Read a resource. Raises MCPConnectionError or MCPProtocolError."""
+        return resource_contents(await self._ask_or_raise("resources/read", {"uri": uri}, f"resource {uri!r}"))
+
+    async def complete(self, params: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Ask for completions of an argument; params and result as on the wire."""
+        raw = await self._ask_or_raise("completion/complete", params, "completion")
+        completion = raw.get("completion")
+        return completion if isinstance(completion, Mapping) else {}
+
+    async def subscribe(self, uri: str, *, wanted: bool = True) -> None:
+        """Hear of updates of a resource (`resource_updated` events), or with `wanted` false no longer."""
+        session = await self._ready_session(self._timeout)
+        if session.era == "modern" and self._attendant is not None:
+            (self._attendant.subscribe if wanted else self._attendant.unsubscribe)(uri)
+        else:
+            method = "resources/subscribe" if wanted else "resources/unsubscribe"
+            await self._ask_or_raise(method, {"uri": uri}, f"resource {uri!r}")
+
+    async def _ask_or_raise(self, method: str, params: Mapping[str, Any], what: str) -> dict[str, Any]:
+        try:
+            return await self._ask(method, params, timeout=self.config.request_timeout)
+        except MCPError as error:
+            raise request_error(error, what, self.config) from None
+
+    async def _ask(self, method: str, params: Mapping[str, Any], *, timeout: float, **how: Any) -> dict[str, Any]:
+        """One request on the session there is; sent again only if the server said that it has lost our session."""
+        session = await self._ready_session(timeout)
+        try:
+            return await session.interactive(method, params, timeout=timeout, **how)
+        except MCPError as error:
+            http = http_failure(error)
+            if http is None:
+                raise
+            if not http.session_lost:
+                if http.status is None:
+                    self._doubt(session, error.error.message)
+                raise
+        self._retire(session)
+        session = await self._ready_session(timeout)
+        return await session.interactive(method, params, timeout=timeout, **how)
+
+    async def _ready_session(self, timeout: float) -> Session:
+        """The open session; waits for one that is just being opened. Raises WireError if there is none to come."""
+        if self._session is not None and self._state == "ready" and not self._retired:
+            return self._session
+        if self._owner is not None and (self._retired or self._state == "connecting"):
+            with anyio.move_on_after(timeout):
+                await self._settled.wait()
+        if self._session is None or self._state != "ready":
+            reason = clean(str(self._error).partition("\n")[0], self.config) if self._error else "it is not connected"
+            raise WireError(CONNECTION_CLOSED, reason, "unavailable")
+        return self._session
+
+    # The owner
+
+    async def _own(self) -> None:
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        pace = Pace(self.config.max_retries)
+        self._move("connecting")
+        try:
+            while not self._stopping.is_set():
+                opened = loop.time()
+                error = await self._live()
+                if self._stopping.is_set() or error is None:
+                    continue
+                self._restarts += 1
+                if self._state == "ready":
+                    began = loop.time()
+                pace.failed(lasted=loop.time() - opened)
+                late = loop.time() - began >= self.config.startup_timeout
+                final = pace.exhausted or error.permanent or late
+                self._fail(error, final=final)
+                with anyio.move_on_after(pace.wait(retry_after=error.retry_after, slow=final)):
+                    await self._stopping.wait()
+        finally:
+            self._session = None
+            self._settled.set()
+
+    async def _live(self) -> MCPConnectionError | None:
+        """Open the server and stay with it to the end; gives back what went wrong, nothing if the end was ours."""
+        try:
+            config = self.config.resolved()
+        except ConfigError as error:
+            return MCPConnectionError(str(error), server=self.config.name, permanent=True)
+        known = self._around.memory.recall(config.digest)
+        era: Era | None = known.era if known else None
+        if config.protocol != "auto":
+            era = config.protocol
+        over_sse = known is not None and known.over_sse
+        for _ in range(3):
+            failure = await self._converse(config, era, over_sse=over_sse)
+            if failure is None or failure.opened or self._stopping.is_set():
+                return failure.error if failure else None
+            if known is not None and (known.era == era or known.over_sse):
+                # What was true the last time no longer is.
+                self._around.memory.forget(config.digest)
+                known, era, over_sse = None, None if config.protocol == "auto" else era, False
+            elif config.transport == "http" and not over_sse and failure.error.status in _SSE_INSTEAD:
+                over_sse = True
+            elif failure.closed and era is None:
+                era = "legacy"
+            else:
+                break
+        return failure.error
+
+    async def _converse(self, config: MCPServerConfig, era: Era | None, *, over_sse: bool) -> "_Failure | None":
+        transport = self._around.transports["sse" if over_sse else config.transport]
+        opening = Opening(self._bounds, self._around.state, self._around.sign_in)
+        wire: FrameDispatcher | StreamDispatcher | None = None
+        opened = False
+        limit = anyio.CancelScope(deadline=anyio.current_time() + config.startup_timeout)
+        try:
+            with limit:
+                async with transport(config, opening) as streams:
+                    wire = self._wire(streams, config)
+                    async with ClientSession(
+                        dispatcher=wire, **session_callbacks(self._callbacks(), config.name)
+                    ) as sdk:
+                        session = await self._agree(sdk, wire, era, config)
+                        await self._refresh(None, session, over_sse=over_sse)
+                        opened, limit.deadline = True, math.inf
+                        await self._attend(session)
+        except Exception as error:  # noqa: BLE001 - whatever a server or a transport does ends here, in words
+            return _Failure(connection_error(error, config, wire.end if wire else None), opened, _closed(wire))
+        finally:
+            self._session = self._attendant = None
+        if limit.cancelled_caught:
+            late = MCPConnectionError(f"it did not answer within {config.startup_timeout:g} s", server=config.name)
+            return _Failure(connection_error(late, config, None), opened=False, closed=False)
+        return None
+
+    def _wire(self, streams: Streams, config: MCPServerConfig) -> FrameDispatcher | StreamDispatcher:
+        offered = self._around.callbacks.capabilities(config.public_config())
+
+        def amend(method: str, params: dict[str, Any]) -> dict[str, Any]:
+            """The SDK offers what it knows of; we know better."""
+            if method == "initialize":
+                return {**params, "capabilities": offered}
+            if CLIENT_CAPABILITIES_META_KEY in (params.get("_meta") or {}):
+                return {**params, "_meta": {**params["_meta"], CLIENT_CAPABILITIES_META_KEY: offered}}
+            return params
+
+        if isinstance(streams, tuple):
+            return StreamDispatcher(*streams, amend=amend)
+        return FrameDispatcher(streams, server=config.name, bounds=self._bounds, encoding=config.encoding, amend=amend)
+
+    async def _agree(
+        self, sdk: ClientSession, wire: FrameDispatcher | StreamDispatcher, era: Era | None, config: MCPServerConfig
+    ) -> Session:
+        agreed = await negotiate(sdk, wire, era)
+        session = Session(
+            sdk,
+            wire,
+            agreed,
+            capabilities=self._around.callbacks.capabilities(config.public_config()),
+            log_level=config.log_level,
+        )
+        if config.min_protocol is not None and session.protocol < config.min_protocol:
+            raise MCPConnectionError(
+                f"it speaks revision {session.protocol}, older than the {config.min_protocol} that `min_protocol` demands",
+                server=config.name,
+                permanent=True,
+            )
+        await session.set_log_level(timeout=self._timeout)
+        return session
+
+    async def _attend(self, session: Session) -> None:
+        """Be ready until the server ends, we stop, or the session turns out to be lost."""
+        name = self.config.name
+        attendant = Attendant(
+            session, server=name, timeout=self._timeout, refresh=lambda kinds: self._refresh(kinds, session)
+        )
+        self._nudge.clear()
+        self._retired = False
+        self._session, self._attendant, self._error = session, attendant, None
+        self._move("ready")
+        self._settled.set()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(attendant.follow_changes)
+            tasks.start_soon(self._nudge_at_end, session)
+            if session.era == "modern":
+                tasks.start_soon(attendant.listen, self._on_updated)
+            if self.config.transport == "http":
+                tasks.start_soon(attendant.ask_after, self._recovered, lambda: self._retire(session))
+            if not self._stopping.is_set():
+                await self._nudge.wait()
+            tasks.cancel_scope.cancel()
+        if session.wire.ended.is_set() and not self._stopping.is_set():
+            raise session.wire.end or ChannelClosed("the connection ended")
+
+    async def _nudge_at_end(self, session: Session) -> None:
+        await session.wire.ended.wait()
+        self._nudge.set()
+
+    # What it learns
+
+    async def _refresh(self, kinds: set[Kind] | None, session: Session, *, over_sse: bool | None = None) -> bool:
+        """List again (everything if `kinds` is None) and remember; whether anything was different."""
+        before = self._known
+        known = await fetch(
+            session,
+            self.config,
+            bounds=self._bounds,
+            timeout=self._timeout,
+            before=before if kinds is not None else None,
+            **({"kinds": kinds} if kinds is not None else {}),
+        )
+        if over_sse is not None:
+            known = replace(known, over_sse=over_sse)
+        self._around.memory.keep(self.config.digest, known)
+        if known == before:
+            return False
+        self._apply(known)
+        for kind in kinds or ():
+            self._around.callbacks.event(ServerEvent(self.config.name, f"{kind}_changed"))  # type: ignore[arg-type]
+        return True
+
+    def _apply(self, known: Remembered) -> None:
+        self._known = known
+        self.catalogue = Catalogue.of(known, self.config)
+        self._on_change()
+
+    def _callbacks(self) -> Callbacks:
+        """The client's callbacks, but we hear of changes first."""
+        return replace(self._around.callbacks, on_event=self._on_session_event)
+
+    def _on_session_event(self, event: ServerEvent) -> None:
+        kind = CHANGES.get(event.method or "")
+        if kind is not None and self._attendant is not None:
+            self._attendant.changed(kind)
+        if event.method == "notifications/resources/updated":
+            self._on_updated(str(event.params.get("uri", "")))
+        self._around.callbacks.event(event)
+
+    def _on_updated(self, uri: str) -> None:
+        self._around.callbacks.event(ServerEvent(self.config.name, "resource_updated", params={"uri": uri}))
+
+    # States
+
+    def _move(self, state: ServerState) -> None:
+        if state == self._state:
+            return
+        self._state, self._since = state, time.time()
+        logger.bind(server=self.config.name).debug("server {!r} is {}", self.config.name, state)
+        self._around.callbacks.event(ServerEvent(self.config.name, "state", state=state))
+        self._on_change()
+
+    def _fail(self, error: MCPConnectionError, *, final: bool) -> None:
+        """Note a failure; a final one settles the start that somebody may be waiting for."""
+        self._error = error
+        self._retired = False
+        name = self.config.name
+        if self._state in ("ready", "degraded"):
+            logger.bind(server=name).warning("server {!r} was lost, coming back: {}", name, error)
+            self._move("failed" if final else "degraded")
+        elif final and self._state != "failed":
+            hint = f"\n    {error.hint}" if error.hint else ""
+            logger.bind(server=name).warning("server {!r} is not available: {}{}", name, error, hint)
+            self._move("failed")
+        if final or self._state == "degraded":
+            self._settled.set()
+
+    def _doubt(self, session: Session, reason: str) -> None:
+        """A call could not reach the server: until it answers again, calls are refused at once."""
+        if self._session is session and self._state == "ready" and self._attendant is not None:
+            self._error = MCPConnectionError(clean(reason, self.config), server=self.config.name)
+            self._move("degraded")
+            self._attendant.doubt()
+
+    def _recovered(self) -> None:
+        if self._session is not None:
+            self._error = None
+            self._move("ready")
+
+    def _retire(self, session: Session) -> None:
+        """The server no longer knows our session: open another."""
+        if self._session is session and not self._retired:
+            self._retired = True
+            self._settled.clear()
+            self._nudge.set()
+
+
+@dataclass(frozen=True, slots=True)
+class _Failure:
+    """How a conversation failed: whether it had been opened, and whether the server closed it."""
+
+    error: MCPConnectionError
+    opened: bool
+    closed: bool
+
+
+def _closed(wire: FrameDispatcher | StreamDispatcher | None) -> bool:
+    return wire is not None and wire.end is not None

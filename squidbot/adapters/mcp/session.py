@@ -1,0 +1,178 @@
+"""One agreed conversation with a server: raw requests, in the envelope that its era wants.
+
+Only opening and `subscriptions/listen` go through the SDK's session; all else is a raw request, so that one
+bad item among a thousand costs that item.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+import mcp_types as types
+from loguru import logger
+from mcp import ClientSession, MCPError
+from mcp.client.session import ClientRequestContext
+from mcp.shared.dispatcher import CallOptions
+from mcp.shared.inbound import (
+    MCP_METHOD_HEADER,
+    MCP_NAME_HEADER,
+    MCP_PROTOCOL_VERSION_HEADER,
+    NAME_BEARING_METHODS,
+    encode_header_value,
+    mcp_param_headers,
+)
+from mcp_types import INVALID_REQUEST
+from pydantic import BaseModel, ValidationError
+
+from squidbot.adapters.mcp.channel import Bounds
+from squidbot.adapters.mcp.dispatcher import Wire, WireError
+from squidbot.adapters.mcp.eras import Era, envelope
+from squidbot.core.ports import OnProgress
+
+_ROUNDS = 10
+"""How often a server may ask for more input before one request is answered."""
+_PAUSE = 0.1
+
+HeaderMap = Mapping[tuple[str, ...], str]
+"""Which arguments of a tool travel as headers too."""
+
+
+class Session:
+    """What a connection talks through once both sides have agreed on an era."""
+
+    def __init__(
+        self, sdk: ClientSession, wire: Wire, era: Era, *, capabilities: dict[str, Any], log_level: str | None
+    ) -> None:
+        self.sdk = sdk
+        self.wire = wire
+        self.era = era
+        self.protocol = sdk.protocol_version or ""
+        self._log_level = log_level
+        self._meta = envelope(self.protocol, capabilities, log_level or "info") if era == "modern" else None
+
+    @property
+    def offers(self) -> types.ServerCapabilities:
+        """What the server says that it can do."""
+        return self.sdk.server_capabilities or types.ServerCapabilities()
+
+    @property
+    def info(self) -> dict[str, Any]:
+        """What the server calls itself."""
+        named = self.sdk.server_info
+        return {} if named is None else named.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+    async def request(
+        self,
+        method: str,
+        params: Mapping[str, Any] | None = None,
+        *,
+        timeout: float,
+        on_progress: OnProgress | None = None,
+        headers: HeaderMap | None = None,
+    ) -> dict[str, Any]:
+        """One raw request. Raises MCPError."""
+        outgoing = dict(params) if params else {}
+        opts: CallOptions = {"timeout": timeout, "headers": {MCP_PROTOCOL_VERSION_HEADER: self.protocol}}
+        if on_progress is not None:
+            opts["on_progress"] = on_progress
+        if self._meta is not None:
+            outgoing["_meta"] = {**self._meta, **outgoing.get("_meta", {})}
+            opts["headers"].update(_routing_headers(method, outgoing, headers))
+        return await self.wire.send_raw_request(method, outgoing, opts)
+
+    async def interactive(
+        self,
+        method: str,
+        params: Mapping[str, Any],
+        *,
+        timeout: float,
+        on_progress: OnProgress | None = None,
+        headers: HeaderMap | None = None,
+    ) -> dict[str, Any]:
+        """A request that may come back for input first. The deadline counts the server's time, not a person's."""
+        loop = asyncio.get_running_loop()
+        left = timeout
+        more: dict[str, Any] = {}
+        for _ in range(_ROUNDS + 1):
+            started = loop.time()
+            raw = await self.request(
+                method, {**params, **more}, timeout=max(left, 0.0), on_progress=on_progress, headers=headers
+            )
+            if self._meta is None or raw.get("resultType") != "input_required":
+                return raw
+            left -= loop.time() - started
+            more = await self._provide(raw)
+        raise WireError(INVALID_REQUEST, f"the server asked for input more than {_ROUNDS} times", "protocol")
+
+    async def _provide(self, raw: Mapping[str, Any]) -> dict[str, Any]:
+        """Answer what an `input_required` result asks, through the same callbacks as a request would."""
+        try:
+            required = types.InputRequiredResult.model_validate(raw)
+        except ValidationError:
+            raise WireError(INVALID_REQUEST, "the server asked for input in no valid way", "protocol") from None
+        more: dict[str, Any] = {}
+        if required.request_state is not None:
+            more["requestState"] = required.request_state
+        if not required.input_requests:
+            await asyncio.sleep(_PAUSE)
+            return more
+        responses: dict[str, Any] = {}
+        for key, asked in required.input_requests.items():
+            answer: BaseModel = await self.sdk.dispatch_input_request(
+                ClientRequestContext(session=self.sdk, request_id=key), asked
+            )
+            if isinstance(answer, types.ErrorData):
+                raise MCPError.from_error_data(answer)
+            responses[key] = answer.model_dump(mode="json", by_alias=True, exclude_none=True)
+        return {**more, "inputResponses": responses}
+
+    async def pages(self, method: str, key: str, *, bounds: Bounds, timeout: float, server: str) -> list[Any]:
+        """Everything that a list has, across its pages, within bounds. Raises MCPError if the first page fails."""
+        items: list[Any] = []
+        cursors: set[str | None] = {None}
+        params: dict[str, Any] = {}
+        for _ in range(bounds.pages):
+            try:
+                page = await self.request(method, params, timeout=timeout)
+            except MCPError as error:
+                if not params:
+                    raise
+                stopped = f"a page failed: {error.error.message}"
+                break
+            found, cursor = page.get(key), page.get("nextCursor")
+            items.extend(found if isinstance(found, list) else [])
+            if len(items) > bounds.tools:
+                stopped = f"it has more than {bounds.tools} items"
+                break
+            if not isinstance(cursor, str) or not cursor:
+                return items
+            if cursor in cursors:
+                stopped = "its pages repeat themselves"
+                break
+            cursors.add(cursor)
+            params = {"cursor": cursor}
+        else:
+            stopped = f"it has more than {bounds.pages} pages"
+        del items[bounds.tools :]
+        logger.bind(server=server).warning(
+            "server {!r}: {} was cut short, {}; {} items are kept", server, method, stopped, len(items)
+        )
+        return items
+
+    async def set_log_level(self, *, timeout: float) -> None:
+        """Tell a server of the handshake era which log messages are wanted, if the settings say so."""
+        if self.era == "legacy" and self._log_level is not None and self.offers.logging is not None:
+            try:
+                await self.request("logging/setLevel", {"level": self._log_level}, timeout=timeout)
+            except MCPError as error:
+                logger.warning("the log level was not accepted: {}", error.error.message)
+
+
+def _routing_headers(method: str, params: Mapping[str, Any], headers: HeaderMap | None) -> dict[str, str]:
+    routed = {MCP_METHOD_HEADER: method}
+    key = NAME_BEARING_METHODS.get(method)
+    if key is not None and isinstance(name := params.get(key), str):
+        routed[MCP_NAME_HEADER] = encode_header_value(name)
+    if headers:
+        routed.update(mcp_param_headers(headers, params.get("arguments") or {}))
+    return routed

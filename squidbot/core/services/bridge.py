@@ -1,0 +1,69 @@
+"""Tools for agents that want nothing but names, flat parameters and one call to make."""
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from difflib import get_close_matches
+from types import TracebackType
+from typing import Any, Protocol, Self
+
+from squidbot.core.domain.errors import UnknownTool
+from squidbot.core.domain.schemas import flat_parameters
+from squidbot.core.domain.tools import ToolDefinition, ToolResult
+from squidbot.core.ports import ToolRegistry
+
+
+class Toolbox(Protocol):
+    """What the bridge stands on: a client with a registry, whose context it enters and leaves."""
+
+    @property
+    def registry(self) -> ToolRegistry: ...
+
+    async def __aenter__(self) -> Any: ...
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
+    ) -> None: ...
+
+
+class MCPToolBridge:
+    """The tools of a client under the names that agents see. Leaving the context closes the client.
+
+    This is the unguarded toolbox, for programs that are their own master: no roles, no limits, no records.
+    """
+
+    def __init__(self, client: Toolbox) -> None:
+        self.client = client
+
+    async def __aenter__(self) -> Self:
+        await self.client.__aenter__()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.client.__aexit__(kind, error, trace)
+
+    def get_tools_for_agent(self) -> list[dict[str, Any]]:
+        """Every tool: `name`, `description`, `parameters` as a flat list, `server`, `tool`."""
+        return [_flat(tool.definition) for tool in self.client.registry.tools()]
+
+    async def invoke_tool(self, tool_name: str, arguments: Mapping[str, Any] | None = None) -> ToolResult:
+        """Call a tool by the name that agents see. Raises ValueError for a name that is no tool's, nothing else."""
+        tool = self.client.registry.find(tool_name)
+        if tool is None:
+            names = [known.definition.name for known in self.client.registry.tools()]
+            raise UnknownTool(f"Invalid MCP tool name {tool_name!r}", nearest=get_close_matches(tool_name, names, n=3))
+        return await tool.execute(arguments or {})
+
+
+def _flat(tool: ToolDefinition) -> dict[str, Any]:
+    return {
+        "name": tool.name,
+        "description": tool.description,
+        "parameters": [
+            {key: value for key, value in asdict(parameter).items() if value is not None or key == "default"}
+            for parameter in flat_parameters(tool.parameters)
+        ],
+        "server": tool.server,
+        "tool": tool.tool,
+    }
