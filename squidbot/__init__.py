@@ -7,9 +7,8 @@ from squidbot._version import __version__
 
 TYPE_CHECKING = False  # type checkers take it for true; typing itself costs more than all else that `--version` loads
 if TYPE_CHECKING:
-    from squidbot.adapters.mcp.client import MCPClient
+    from squidbot.adapters.mcp.client import MCPClient, MCPToolAdapter
     from squidbot.adapters.mcp.connection import MCPConnection
-    from squidbot.adapters.mcp.tools import MCPToolAdapter
     from squidbot.config.builtin import DEFAULT_MCP_SERVERS, get_default_mcp_config
     from squidbot.config.schema import MCPConfig, MCPServerConfig
     from squidbot.container import create_mcp_bridge
@@ -58,9 +57,8 @@ __all__ = [
 ]
 
 _HOMES = {
-    "squidbot.adapters.mcp.client": ("MCPClient",),
+    "squidbot.adapters.mcp.client": ("MCPClient", "MCPToolAdapter"),
     "squidbot.adapters.mcp.connection": ("MCPConnection",),
-    "squidbot.adapters.mcp.tools": ("MCPToolAdapter",),
     "squidbot.config.builtin": ("DEFAULT_MCP_SERVERS", "get_default_mcp_config"),
     "squidbot.config.schema": ("MCPConfig", "MCPServerConfig"),
     "squidbot.container": ("create_mcp_bridge",),

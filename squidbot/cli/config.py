@@ -26,8 +26,6 @@ def check(call: Invocation, file: Path | None) -> None:
         document = {"ok": True, "file": source, "servers": list(servers), "notes": list(settings.notes)}
         call.output.document(document)
         return
-    for note in settings.notes:
-        call.output.note(f"note: {note}")
     place = source or "The embedded default"
     call.output.write(call.output.clean(f"{place} is fine: {len(servers)} server{'s'[: len(servers) != 1]}."))
 

@@ -16,13 +16,13 @@ TEMPLATE = """\
     // Every MCP server that squidbot connects to, under a name of your choice.
     "mcp_servers": {
       // Ships with squidbot: files in a folder of their own, with no way out of it.
-      "filesystem": {}
+      "filesystem": {},
 
       // A local program, started and ended by squidbot; write ${NAME} for what is in the environment:
-      // ,"search": {"command": "npx", "args": ["-y", "some-package@1.2.3"], "env": {"API_KEY": "${SEARCH_KEY}"}}
+      // "search": {"command": "npx", "args": ["-y", "some-package@1.2.3"], "env": {"API_KEY": "${SEARCH_KEY}"}},
 
       // A remote server; ws:// and wss:// work too:
-      // ,"docs": {"url": "https://example.com/mcp", "headers": {"Authorization": "Bearer ${DOCS_TOKEN}"}}
+      // "docs": {"url": "https://example.com/mcp", "headers": {"Authorization": "Bearer ${DOCS_TOKEN}"}},
     }
   }
 }

@@ -11,6 +11,7 @@ from squidbot.cli.errors import CommandError
 from squidbot.cli.exits import DONE, UNAVAILABLE
 from squidbot.cli.grammar import Group
 from squidbot.cli.invocation import Invocation, unavailable
+from squidbot.cli.lookup import unknown
 from squidbot.cli.shapes import status_json
 from squidbot.core.domain.servers import ServerStatus
 
@@ -90,6 +91,9 @@ def remove_server(call: Invocation, name: str) -> None:
     from squidbot.config.edit import remove_server as write
 
     path = _settings_file(call)
+    names = _names_in(path)
+    if name not in names:
+        raise unknown(name, names, kind="server")
     write(path, name)
     _say_written(call, {"name": name, "file": str(path)}, f"Removed {name!r} from {path}.")
 
@@ -121,16 +125,16 @@ def import_servers(call: Invocation, file: Path, *, dry_run: bool) -> None:
     """Take over the servers of another tool's file: Claude, Cursor, VS Code, agent.yaml."""
     from squidbot.config.edit import add_server as write
     from squidbot.config.imports import import_document
-    from squidbot.config.load import find_settings, read_document
+    from squidbot.config.load import read_document
 
     found = import_document(read_document(file.expanduser()))
     path = _settings_file(call)
-    present = set(read_document(path).get("tools", {}).get("mcp_servers", {})) if find_settings(call.config) else set()
+    present = _names_in(path)
     added = [name for name in found.servers if name not in present]
     if not dry_run:
         for name in added:
             write(path, name, found.servers[name])
-    skipped = sorted(present & found.servers.keys())
+    skipped = [name for name in found.servers if name in present]
     if call.json:
         document = {"file": str(path), "added": added, "skipped": skipped, "notes": list(found.notes)}
         call.output.document({**document, "dry_run": dry_run})
@@ -202,6 +206,15 @@ def _settings_file(call: Invocation) -> Path:
     if call.config is not None and not call.config.exists():
         return call.config
     return find_settings(call.config) or Path("squidbot.json")
+
+
+def _names_in(path: Path) -> list[str]:
+    """The servers that the file itself defines; built-in ones that nobody named are in no file."""
+    from squidbot.config.load import read_settings
+
+    if not path.exists():
+        return []
+    return [name for name, server in read_settings(path).tools.mcp_servers.items() if not server.is_optional]
 
 
 def _pairs(pairs: Sequence[str], option: str) -> dict[str, str]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from squidbot.config.files import read_text
+from squidbot.config.files import display, read_text
 from squidbot.config.jsonc import JSONSyntaxError, Location, parse_jsonc
 from squidbot.config.report import kind_of, looks_secret
 from squidbot.config.secrets import is_secret_name
@@ -44,10 +44,10 @@ def read(path: Path) -> Document:
     try:
         text = read_text(path)
     except OSError as error:
-        raise ConfigError(f"{path} cannot be read: {error.strerror}") from None
+        raise ConfigError(f"{display(path)} cannot be read: {error.strerror}") from None
     except ValueError as error:
-        raise ConfigError(f"{path} cannot be read: {error}") from None
-    return parse(text, name=str(path), is_json=_is_json(path, text))
+        raise ConfigError(f"{display(path)} cannot be read: {error}") from None
+    return parse(text, name=display(path), is_json=_is_json(path, text))
 
 
 def parse(text: str, *, name: str, is_json: bool) -> Document:

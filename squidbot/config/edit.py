@@ -10,7 +10,7 @@ from typing import Any
 
 from squidbot.config import documents
 from squidbot.config.documents import Document
-from squidbot.config.files import read_text
+from squidbot.config.files import display, read_text
 from squidbot.config.imports import kind_of_document
 from squidbot.config.jsonc import JSONText, Location, parse_jsonc
 from squidbot.config.load import check_document
@@ -27,7 +27,7 @@ def add_server(path: Path, name: str, entry: Mapping[str, Any]) -> None:
     def insert(document: JSONText) -> str:
         if name in _servers(document.value):
             raise ConfigError(
-                f"{path} has a server {name!r} already", hint=f"'squidbot servers remove {name}' takes it out"
+                f"{display(path)} has a server {name!r} already", hint=f"'squidbot servers remove {name}' takes it out"
             )
         return _inserted(document, name, entry)
 
@@ -40,7 +40,7 @@ def remove_server(path: Path, name: str) -> None:
     def cut(document: JSONText) -> str:
         servers = _servers(document.value)
         if name not in servers:
-            raise ConfigError(f"{path} has no server {name!r}", hint=did_you_mean(name, servers))
+            raise ConfigError(f"{display(path)} has no server {name!r}", hint=did_you_mean(name, servers))
         return _cut(document, (*_PLACE, name))
 
     _rewrite(path, cut)
@@ -51,7 +51,7 @@ def _rewrite(path: Path, change: Callable[[JSONText], str]) -> None:
     path = path.resolve()  # a link stays a link: what it points to is written
     text = _text(path)
     changed = change(parse_jsonc(text))
-    check_document(documents.parse(changed, name=str(path), is_json=True), source=path)
+    check_document(documents.parse(changed, name=display(path), is_json=True), source=path)
     _replace(path, changed)
 
 
@@ -61,12 +61,12 @@ def _text(path: Path) -> str:
     document = documents.read(path)
     if path.suffix.lower() in {".yaml", ".yml"}:
         raise ConfigError(
-            f"{path} is YAML, which squidbot does not rewrite: your comments and layout would be lost",
+            f"{display(path)} is YAML, which squidbot does not rewrite: your comments and layout would be lost",
             hint="Edit 'tools.mcp_servers' in it by hand, or keep the settings in JSON",
         )
     if kind_of_document(document.value) is not None:
         raise ConfigError(
-            f"{path} is another tool's file, which squidbot reads and does not change",
+            f"{display(path)} is another tool's file, which squidbot reads and does not change",
             hint=f"'squidbot servers import {path.name}' takes its servers into settings of your own",
         )
     check_document(Document(document.value, document.lines), source=path)
@@ -125,7 +125,7 @@ def _replace(path: Path, text: str) -> None:
     try:
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     except OSError as error:
-        raise ConfigError(f"{path} cannot be written: {error.strerror}") from None
+        raise ConfigError(f"{display(path)} cannot be written: {error.strerror}") from None
     try:
         with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
             file.write(text)
@@ -136,4 +136,4 @@ def _replace(path: Path, text: str) -> None:
     except OSError as error:
         with contextlib.suppress(OSError):
             Path(temporary).unlink()
-        raise ConfigError(f"{path} cannot be written: {error.strerror}") from None
+        raise ConfigError(f"{display(path)} cannot be written: {error.strerror}") from None

@@ -1,13 +1,13 @@
 """The parts of a server entry, and the rules that hold over several of its fields, one function per transport."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import Field, model_validator
 from pydantic_core import InitErrorDetails
 
 from squidbot.config import checks
-from squidbot.config.strict import Count, Positive, Strict, broken, raise_all
+from squidbot.config.strict import Positive, Strict, broken, raise_all
 
 TransportName: TypeAlias = Literal["stdio", "sse", "websocket", "http"]
 
@@ -26,7 +26,7 @@ class BoundsConfig(Strict):
     bytes: Positive = 10_000_000
     blocks: Positive = 10_000
     objects: Positive = 200_000
-    depth: Positive = Field(default=200, le=1_000)
+    depth: Annotated[int, Field(gt=0, le=1_000)] = 200
     tools: Positive = 2_000
     pages: Positive = 100
     notifications: Positive = 1_000
@@ -41,7 +41,7 @@ class AuthConfig(Strict):
     scopes: list[str] = Field(default_factory=list)
     issuer: str | None = None
     token_endpoint_auth_method: Literal["client_secret_basic", "client_secret_post", "none"] | None = None
-    redirect_port: Count | None = Field(default=None, le=65_535)
+    redirect_port: Annotated[int, Field(ge=0, le=65_535)] | None = None
     client_metadata_url: str | None = None
 
     @model_validator(mode="after")

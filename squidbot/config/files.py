@@ -16,6 +16,12 @@ def under(folder: Path | None, path: str) -> Path:
     return ((folder or Path.cwd()) / expanded).absolute()
 
 
+def display(path: Path) -> str:
+    """The path as a person would type it from here."""
+    here = Path.cwd()
+    return str(path.relative_to(here) if path.is_relative_to(here) else path)
+
+
 def read_text(path: Path) -> str:
     """The text of a file of at most a megabyte. Raises OSError or ValueError, whose words are fit for a report."""
     with path.open("rb") as file:

@@ -20,11 +20,25 @@ def settings_schema() -> dict[str, Any]:
     entry["envFile"] = {**entry["env_file"], "title": "Env File, as other tools spell it"}
     servers = schema["$defs"]["ToolsSettings"]["properties"]["mcp_servers"]
     servers["description"] = f"The servers by name. Built in, to be named with {{}}: {', '.join(BUILTIN_NAMES)}."
+    _close(schema)
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         **schema,
         "title": "squidbot settings",
     }
+
+
+def _close(node: Any) -> None:
+    """Where keys have a pattern, others are wrong: pydantic refuses them, and its schema forgets to say so."""
+    match node:
+        case dict():
+            if "patternProperties" in node:
+                node["additionalProperties"] = False
+            for part in node.values():
+                _close(part)
+        case list():
+            for part in node:
+                _close(part)
 
 
 def schema_text() -> str:

@@ -11,7 +11,7 @@ from pydantic import Field, PrivateAttr, ValidationError, model_validator
 
 from squidbot.config.definitions import with_builtins
 from squidbot.config.fields import AuthConfig, BoundsConfig, TransportName
-from squidbot.config.files import read_secret, under
+from squidbot.config.files import display, read_secret, under
 from squidbot.config.report import problems_of
 from squidbot.config.secrets import secrets_in, shown, worth_hiding
 from squidbot.config.sections import (
@@ -203,7 +203,7 @@ class Settings(Strict):
 
 def unusable(source: Path | None) -> str:
     """The line above a report."""
-    return f"{str(source) if source else 'The settings'} cannot be used:"
+    return f"{display(source) if source else 'The settings'} cannot be used:"
 
 
 def resolve_servers(

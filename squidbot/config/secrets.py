@@ -10,7 +10,7 @@ MIN_LENGTH = 4
 """A shorter value is no secret worth the name, and blanking it would blank half of every text."""
 
 _NAME = re.compile(
-    r"token|secret|passw|pwd|pass$|api[-_ ]?key|auth(?!or)|credential|private|access[-_]?key|cookie|bearer|signature"
+    r"token|secret|passw|pwd|pass$|api[-_ ]?key|auth(?!or(?!iz|is))|credential|private|access[-_]?key|cookie|bearer|signature"
     r"|connection[-_]?string|(^|[-_.])(key|pat|dsn|pin)$",
     re.IGNORECASE,
 )

@@ -4,16 +4,16 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, GetJsonSchemaHandler, StringConstraints, model_validator
 from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema, PydanticCustomError
+from pydantic_core import CoreSchema
 
 from squidbot.config import checks
-from squidbot.config.strict import Glob, Positive, Seconds, ServerName, Strict, broken, raise_all
+from squidbot.config.strict import Glob, Positive, Seconds, ServerName, Strict, broken, raise_all, rule
 
 
 def _url(*schemes: str) -> AfterValidator:
     def check(url: str) -> str:
         if fault := checks.url_fault(url, schemes):
-            raise PydanticCustomError("rule", "{text}", {"text": fault, "hint": None})
+            raise rule(fault)
         return url
 
     return AfterValidator(check)

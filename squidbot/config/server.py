@@ -10,13 +10,21 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import BeforeValidator, Field, ModelWrapValidatorHandler, PrivateAttr, ValidationError, model_validator
+from pydantic import (
+    BeforeValidator,
+    Field,
+    ModelWrapValidatorHandler,
+    PrivateAttr,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 from squidbot.config.fields import AuthConfig, BoundsConfig, TransportName, faults, infer_transport
 from squidbot.config.files import read_env_file, read_secret, under
 from squidbot.config.report import problems_of
 from squidbot.config.secrets import hide, public, secrets_in, secrets_of_arguments, shown, worth_hiding
-from squidbot.config.strict import Count, Glob, Seconds, Strict, raise_all
+from squidbot.config.strict import Count, Glob, Seconds, Strict, raise_all, rule
 from squidbot.config.variables import Filler, join_path, without_references
 from squidbot.core.domain.errors import ConfigError, Problem
 
@@ -122,6 +130,15 @@ class MCPServerConfig(Strict):
         raise_all(cls.__name__, None, more)
         if inferred:
             config.model_fields_set.discard("transport")  # nobody wrote it: a filled url may mean another
+        return config
+
+    @field_validator("config")
+    @classmethod
+    def _plain_json(cls, config: dict[str, Any] | None) -> dict[str, Any] | None:
+        try:
+            json.dumps(config, allow_nan=False).encode()
+        except (TypeError, ValueError, RecursionError):
+            raise rule("it goes to the server as JSON, and holds something that JSON has no word for") from None
         return config
 
     def model_post_init(self, context: Any, /) -> None:

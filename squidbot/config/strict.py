@@ -30,11 +30,14 @@ class Strict(BaseModel):
             yield name, value if isinstance(value, BaseModel) else shown(value, name)
 
 
+def rule(text: str, hint: str | None = None) -> PydanticCustomError:
+    """A rule of ours that a value breaks, as pydantic carries it to the report."""
+    return PydanticCustomError("rule", "{text}", {"text": text, "hint": hint})
+
+
 def broken(text: str, *at: str | int, value: Any = None, hint: str | None = None) -> InitErrorDetails:
-    """A rule of ours that a value breaks, with its place in the model, as pydantic carries it to the report."""
-    return InitErrorDetails(
-        type=PydanticCustomError("rule", "{text}", {"text": text, "hint": hint}), loc=at, input=value
-    )
+    """The same, with its place in the model, for rules over several fields."""
+    return InitErrorDetails(type=rule(text, hint), loc=at, input=value)
 
 
 def raise_all(title: str, found: ValidationError | None, more: Sequence[InitErrorDetails]) -> None:

@@ -28,6 +28,11 @@ ROOMS: dict[str, Room] = {
         own=(_CORE, _SCHEMA, "squidbot._version"),
         libraries=("anyio", "httpx2", "loguru", "mcp", "mcp_types", "pydantic", "websockets"),
     ),
+    # docs/decisions/0008-a-client-brings-its-own-registry.md
+    "squidbot.adapters.mcp.client": Room(
+        own=(_CORE, _SCHEMA, "squidbot.adapters.mcp", "squidbot.adapters.registry.memory"),
+        libraries=("anyio", "loguru"),
+    ),
     "squidbot.adapters.registry": Room(own=(_CORE,)),
     "squidbot.adapters.schemas": Room(own=(_CORE,), libraries=("anyio", "jsonschema", "referencing")),
     "squidbot.adapters.store": Room(own=(_CORE, _SCHEMA), libraries=("anyio", "asyncpg", "loguru", "psycopg")),

@@ -117,6 +117,7 @@ def connection_error(error: BaseException, config: MCPServerConfig, end: Channel
     return MCPConnectionError(
         "\n".join(lines),
         server=config.name,
+        reason=reason,
         hint=hint or _hint(status),
         status=status,
         retry_after=retry_after,

@@ -12,6 +12,7 @@ import anyio
 from loguru import logger
 
 from squidbot.adapters.mcp.callbacks import Answer, Callbacks, OnEvent, OnLog
+from squidbot.adapters.mcp.calling import unavailable
 from squidbot.adapters.mcp.connection import MCPConnection, Surroundings
 from squidbot.adapters.mcp.remembered import Memory
 from squidbot.adapters.mcp.transports import SignIn, Transport
@@ -184,10 +185,10 @@ class MCPClient:
                 f"there is no server {server_name!r}{_meant(server_name, self._connections)}", "unavailable"
             )
         if connection.idle and not await self._wake(connection):
-            return ToolResult.failed(self._asleep(connection), "unavailable")
+            return ToolResult.failed(unavailable(connection.config.name, connection.reason), "unavailable")
         if tool_name not in connection.catalogue.tools:
             if connection.status.state != "ready":
-                return ToolResult.failed(self._asleep(connection), "unavailable")
+                return ToolResult.failed(unavailable(connection.config.name, connection.reason), "unavailable")
             near = _meant(tool_name, connection.catalogue.tools)
             return ToolResult.failed(f"server {server_name!r} has no tool {tool_name!r}{near}", "unknown_tool")
         return await connection.call_tool(tool_name, arguments, timeout=timeout, on_progress=on_progress)
@@ -230,18 +231,13 @@ class MCPClient:
         if connection is None:
             raise MCPConnectionError(f"there is no server {server_name!r}{_meant(server_name, self._connections)}")
         if connection.idle and not await self._wake(connection):
-            raise MCPConnectionError(self._asleep(connection), server=server_name)
+            raise MCPConnectionError(unavailable(connection.config.name, connection.reason), server=server_name)
         return connection
 
     async def _wake(self, connection: MCPConnection) -> bool:
         """Connect a lazy server at its first use."""
         lazy = (self._lazy or connection.config.lazy) and connection.config.name in self._listed
         return lazy and await self.connect(connection.config.name)
-
-    def _asleep(self, connection: MCPConnection) -> str:
-        status = connection.status
-        reason = (status.error or "it is not connected").partition("\n")[0]
-        return f"server {connection.config.name!r} is not available: {reason}"
 
     def _publish(self, server_name: str) -> None:
         """Put what a server offers now into the registry, all at once."""

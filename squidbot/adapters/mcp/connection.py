@@ -125,6 +125,11 @@ class MCPConnection:
         return self._owner is None
 
     @property
+    def reason(self) -> str:
+        """Why it cannot be used, in short, for a model."""
+        return self._error.reason if self._error else "it is not connected"
+
+    @property
     def status(self) -> ServerStatus:
         """How the server is."""
         session, known = self._session, self._known
@@ -228,8 +233,7 @@ class MCPConnection:
             with anyio.move_on_after(timeout):
                 await self._settled.wait()
         if self._session is None or self._state != "ready":
-            reason = clean(str(self._error).partition("\n")[0], self.config) if self._error else "it is not connected"
-            raise WireError(CONNECTION_CLOSED, reason, "unavailable")
+            raise WireError(CONNECTION_CLOSED, self.reason, "unavailable")
         return self._session
 
     # The owner

@@ -9,6 +9,7 @@ gets SIGTERM, and FIRM seconds later SIGKILL, until the tree is empty. On STATUS
 or `error ERRNO`. On Linux this process is a child subreaper, so that what daemonises itself is still found.
 """
 
+import ctypes
 import os
 import select
 import signal
@@ -150,8 +151,6 @@ def _signal(pids: list[int], number: int) -> None:
 def _prctl(option: int, value: int) -> None:
     """The system call of that name, where there is one."""
     if sys.platform == "linux":
-        import ctypes
-
         ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
 
 

@@ -9,26 +9,15 @@ from typing import TYPE_CHECKING, Final
 
 from loguru import logger
 
-from squidbot.core.domain.servers import LogLevel, ServerLog
+from squidbot.core.domain.servers import LOG_SEVERITY, LogLevel, ServerLog
 from squidbot.core.domain.text import blanked, head_and_tail, visible
 
 if TYPE_CHECKING:
     from loguru import Message, Record
 
-LEVELS: Final[dict[LogLevel, str]] = {
-    "debug": "DEBUG",
-    "info": "INFO",
-    "notice": "NOTICE",
-    "warning": "WARNING",
-    "error": "ERROR",
-    "critical": "CRITICAL",
-    "alert": "ALERT",
-    "emergency": "EMERGENCY",
-}
+LEVELS: Final[dict[LogLevel, str]] = {level: level.upper() for level in LOG_SEVERITY}
 """The protocol's eight levels in our log."""
 
-_OWN_LEVELS: Final = {"NOTICE": 25, "ALERT": 52, "EMERGENCY": 54}
-"""Those of them that loguru lacks, with their place between the others."""
 _BY_VERBOSITY: Final = ("WARNING", "INFO", "DEBUG")
 LIBRARIES: Final = ("squidbot", "mcp", "httpx2", "httpcore2", "websockets", "asyncio")
 """Who logs by the standard library; foreign ones speak below a warning of themselves, not of what they do for us."""
@@ -41,11 +30,11 @@ def set_up_logging(*, verbosity: int = 0, secrets: Collection[str] = ()) -> None
 
     `secrets` is looked at anew for each line, so that what the settings add to it later is blanked too.
     """
-    for name, number in _OWN_LEVELS.items():
+    for protocol_level, name in LEVELS.items():
         try:
             logger.level(name)
-        except ValueError:
-            logger.level(name, no=number)
+        except ValueError:  # one of those that loguru lacks
+            logger.level(name, no=LOG_SEVERITY[protocol_level])
     level = _BY_VERBOSITY[min(verbosity, len(_BY_VERBOSITY) - 1)]
     logger.remove()
     logger.add(_writer(secrets, traces=level == "DEBUG"), level=level, format="{message}")

@@ -89,6 +89,7 @@ class MCPConnectionError(SquidbotError, RuntimeError):
         message: str,
         *,
         server: str = "",
+        reason: str | None = None,
         hint: str | None = None,
         status: int | None = None,
         retry_after: float | None = None,
@@ -96,6 +97,8 @@ class MCPConnectionError(SquidbotError, RuntimeError):
     ) -> None:
         super().__init__(message)
         self.server = server
+        self.reason = reason or message
+        """The cause in short, without paths or a server's last words: fit for a model."""
         self.hint = hint
         self.status = status
         self.retry_after = retry_after

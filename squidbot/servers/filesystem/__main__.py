@@ -121,14 +121,19 @@ def _serve_http(sandbox: Sandbox, port: int) -> int:
         print(f"filesystem: cannot listen on port {port}: {error.strerror}", file=sys.stderr)
         return 1
     with _quick_imports():
+        import anyio
         import uvicorn
 
         from squidbot.servers.filesystem.server import build_server
 
     app = build_server(sandbox).streamable_http_app(host="127.0.0.1", max_request_body_size=_MAX_BODY)
     server = uvicorn.Server(uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=1))
-    print(f"filesystem: http://127.0.0.1:{listener.getsockname()[1]}/mcp", file=sys.stderr, flush=True)
-    server.run(sockets=[listener])
+
+    async def serve() -> None:
+        print(f"filesystem: http://127.0.0.1:{listener.getsockname()[1]}/mcp", file=sys.stderr, flush=True)
+        await server.serve(sockets=[listener])
+
+    anyio.run(serve)
     return 0
 
 
