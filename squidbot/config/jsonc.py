@@ -125,6 +125,8 @@ class _Reader:
             value, end = scanstring(self.text, at + 1)
         except JSONDecodeError as error:
             raise JSONSyntaxError(f"{error.msg[:1].lower()}{error.msg[1:]}".removesuffix(" at"), error.pos) from None
+        if not str(value).isascii() and any("\ud800" <= letter <= "\udfff" for letter in value):
+            raise JSONSyntaxError("half of a character (a lone surrogate) in a string", at)
         return str(value), int(end)
 
     def _bare(self, at: int) -> tuple[Any, int]:
