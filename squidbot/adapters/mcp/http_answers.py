@@ -1,0 +1,134 @@
+"""What a server answers over streamable HTTP, checked before the SDK sees it: a JSON body, or a stream of events."""
+
+import asyncio
+from collections.abc import AsyncIterator, MutableMapping
+from typing import Any
+
+import anyio
+import httpx2
+from mcp_types import PARSE_ERROR, jsonrpc_message_adapter
+from pydantic import ValidationError
+
+from squidbot.adapters.mcp.channel import Bounds, ChannelClosed, Oversize
+from squidbot.adapters.mcp.events import Event, Events
+from squidbot.adapters.mcp.frames import Noise, Unreadable, read_frame, write_frame
+from squidbot.adapters.mcp.http_failure import RequestId, error_frame, lost_frame
+from squidbot.adapters.mcp.network import describe
+
+InFlight = MutableMapping[RequestId, anyio.CancelScope]
+"""How to end what still runs for a request, by its id."""
+
+_LARGE = 1_000_000
+"""Bytes past which others get the loop between the steps of taking a message."""
+
+
+class Invalid(Exception):
+    """What came is no answer to what was asked; the text says why."""
+
+
+async def checked_body(body: bytes, request_id: RequestId, bounds: Bounds) -> bytes:
+    """The answer in `body`, made valid. Raises Invalid."""
+    message = await _checked(body, bounds)
+    if "method" in message:
+        raise Invalid("it is a request where an answer was due")
+    answered = message.get("id")
+    if answered != request_id and str(answered) != str(request_id) and not (answered is None and "error" in message):
+        raise Invalid("it answers another request")
+    return write_frame({**message, "id": request_id})
+
+
+async def _checked(body: bytes, bounds: Bounds) -> dict[str, Any]:
+    try:
+        message = read_frame(body, bounds)
+        if len(body) > _LARGE:
+            await asyncio.sleep(0)
+        if "result" in message and "error" in message:
+            raise Invalid("it has a result and an error")
+        jsonrpc_message_adapter.validate_python(message, by_name=False)
+    except Noise:
+        raise Invalid("it is no JSON-RPC message" if body.strip() else "it is empty") from None
+    except Unreadable as bad:
+        raise Invalid(bad.reason) from None
+    except ValidationError:
+        raise Invalid("it is no JSON-RPC message") from None
+    if len(body) > _LARGE:
+        await asyncio.sleep(0)
+    return message
+
+
+def invalid_frame(request_id: RequestId | None, reason: str) -> bytes:
+    """The error of a call whose answer cannot be used."""
+    return error_frame(request_id, PARSE_ERROR, message=f"the server's answer cannot be read: {reason}")
+
+
+class CheckedEvents(httpx2.AsyncByteStream):
+    """A stream of events that holds nothing but valid messages, and never raises.
+
+    `request_id` is the call that the stream answers, if it is one's: what is wrong with the stream is then
+    that call's error. Else what cannot be read is left out.
+    """
+
+    def __init__(
+        self,
+        source: httpx2.AsyncByteStream,
+        *,
+        place: str,
+        bounds: Bounds,
+        request_id: RequestId | None,
+        in_flight: InFlight,
+    ) -> None:
+        self._source = source
+        self._place = place
+        self._bounds = bounds
+        self._request_id = request_id
+        self._in_flight = in_flight
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        events = Events(self._bounds.bytes)
+        chunks = aiter(self._source)
+        resumable = False
+        cause = f"{self._place} ended the stream without an answer"
+        try:
+            while (chunk := await self._next(chunks)) is not None:
+                for event in events.feed(chunk):
+                    resumable = resumable or (isinstance(event, Event) and bool(event.id))
+                    if passed := await self._passed(event):
+                        yield passed
+        except ChannelClosed as endless:
+            cause, resumable = f"{self._place}: {endless}", False
+        except Exception as error:  # noqa: BLE001 - raised into the SDK it would end every neighbour
+            cause = describe(error, self._place)
+        # A stream whose events have ids is taken up again by the SDK, as the protocol has it: nothing is sent twice.
+        if self._request_id is not None and not resumable:
+            yield Event("message", lost_frame(self._request_id, cause)).encoded()
+
+    async def _next(self, chunks: AsyncIterator[bytes]) -> bytes | None:
+        """The next chunk; None at the end, and when nobody waits for the answer any more."""
+        with anyio.CancelScope() as scope:
+            if self._request_id is not None:
+                self._in_flight[self._request_id] = scope
+            return await anext(chunks, None)
+        return None
+
+    async def _passed(self, event: Event | Oversize) -> bytes:
+        """The event as it may go on; nothing if it may not."""
+        if isinstance(event, Oversize):
+            return self._blamed(f"it is too large (limit {event.limit} bytes)")
+        if event.name != "message":
+            return b""
+        if not event.data:
+            return event.encoded()
+        try:
+            message = await _checked(event.data, self._bounds)
+        except Invalid as bad:
+            return self._blamed(str(bad))
+        return Event("message", write_frame(message), event.id, event.retry).encoded()
+
+    def _blamed(self, reason: str) -> bytes:
+        # Without a call of our own the id is null: the SDK puts in the call's where it resumes one's stream.
+        return Event("message", invalid_frame(self._request_id, reason)).encoded()
+
+    async def aclose(self) -> None:
+        if self._request_id is not None:
+            self._in_flight.pop(self._request_id, None)
+        await self._source.aclose()

@@ -1,0 +1,186 @@
+"""Stands under the SDK's streamable HTTP and keeps each failure to the one call that it belongs to.
+
+The SDK runs all requests of a server in one task group: an exception out of one ends all the others, and a
+body that it cannot parse becomes a traceback in the log. So nothing is ever raised from here. A request that
+failed is answered with a JSON-RPC error (`http_failure.py` has its shape), and what a server says is checked
+before it is handed on (`http_answers.py`).
+"""
+
+import json
+from collections import Counter
+from typing import Any
+
+import anyio
+import httpx2
+from loguru import logger
+
+from squidbot.adapters.mcp.channel import Bounds
+from squidbot.adapters.mcp.http_answers import CheckedEvents, InFlight, Invalid, checked_body, invalid_frame
+from squidbot.adapters.mcp.http_failure import HTTPFailure, RequestId, failure_of, lost_frame, refused_frame
+from squidbot.adapters.mcp.http_plain import media_type, read_body, read_rest
+from squidbot.adapters.mcp.network import Refused, describe, where
+from squidbot.core.domain.errors import MCPConnectionError
+
+__all__ = ["HTTPFailure", "HTTPGuard", "failure_of"]
+
+_COURTESY = 5.0
+"""Seconds for a message that has no answer: the SDK sends nothing else meanwhile."""
+_FAREWELL = 2.0
+_MOST_RESUMED = 60
+"""How often one event's stream is taken up again: the SDK itself would do so for ever."""
+
+
+class HTTPGuard(httpx2.AsyncBaseTransport):
+    """Wraps a transport; answers every request, whatever became of it."""
+
+    def __init__(self, inner: httpx2.AsyncBaseTransport, *, bounds: Bounds, timeout: float) -> None:
+        self._inner = inner
+        self._bounds = bounds
+        self._timeout = timeout
+        self._in_flight: InFlight = {}
+        self._resumed: Counter[str] = Counter()
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """Never raises anything but cancellation."""
+        if request.method == "DELETE":
+            return await self._farewell(request)
+        if request.method == "GET" and "text/event-stream" in request.headers.get("accept", ""):
+            return await self._listen(request)
+        message = _message(request)
+        if message is None:
+            return await self._aside(request)
+        request_id = message.get("id")
+        if "method" not in message or not isinstance(request_id, int | str):
+            return await self._tell(request, message)
+        return await self._call(request, request_id)
+
+    # A request, and its answer
+
+    async def _call(self, request: httpx2.Request, request_id: RequestId) -> httpx2.Response:
+        scope = self._in_flight[request_id] = anyio.CancelScope()
+        try:
+            with scope:
+                return await self._answer(request, request_id)
+        except Invalid as bad:
+            return _failed(invalid_frame(request_id, str(bad)))
+        except MCPConnectionError as error:
+            return _failed(lost_frame(request_id, f"{error}. {error.hint or ''}".strip(), status=error.status))
+        except Exception as error:  # noqa: BLE001 - raised into the SDK it would end every neighbour
+            return _failed(lost_frame(request_id, describe(error, where(request.url))))
+        finally:
+            if self._in_flight.get(request_id) is scope:
+                del self._in_flight[request_id]
+        return _failed(lost_frame(request_id, "nobody waits for the answer any more"))
+
+    async def _answer(self, request: httpx2.Request, request_id: RequestId) -> httpx2.Response:
+        response = await self._inner.handle_async_request(request)
+        status, kind = response.status_code, media_type(response)
+        if status >= 300:
+            frame = refused_frame(
+                request_id,
+                status,
+                headers=response.headers,
+                body=await read_rest(response),
+                bounds=self._bounds,
+                in_session="mcp-session-id" in request.headers,
+            )
+            return _failed(frame, status=max(status, 400), headers=response.headers)
+        if status != 202 and kind == "text/event-stream":
+            return self._stream(request, response, request_id)
+        if status == 202 or kind != "application/json":
+            await response.aclose()
+            raise Invalid("the request was accepted without an answer" if status == 202 else _not_json(kind))
+        try:
+            body = await read_body(response, self._bounds.bytes)
+        except Refused as large:
+            raise Invalid(str(large)) from None
+        return _response(200, response.headers, await checked_body(body, request_id, self._bounds))
+
+    def _stream(
+        self, request: httpx2.Request, response: httpx2.Response, request_id: RequestId | None
+    ) -> httpx2.Response:
+        assert isinstance(response.stream, httpx2.AsyncByteStream)
+        events = CheckedEvents(
+            response.stream,
+            place=where(request.url),
+            bounds=self._bounds,
+            request_id=request_id,
+            in_flight=self._in_flight,
+        )
+        return httpx2.Response(200, headers=response.headers, stream=events, extensions=response.extensions)
+
+    # Everything else
+
+    async def _tell(self, request: httpx2.Request, message: dict[str, Any]) -> httpx2.Response:
+        """Send what has no answer, within a deadline: the SDK's writer waits for it."""
+        response = await self._bounded(request, min(self._timeout, _COURTESY))
+        if message.get("method") == "notifications/cancelled":
+            params = message.get("params")
+            scope = self._in_flight.get(params.get("requestId", "")) if isinstance(params, dict) else None
+            if scope is not None:
+                scope.cancel()
+        return response
+
+    async def _aside(self, request: httpx2.Request) -> httpx2.Response:
+        """A sign-in's own request: its answer is small and comes soon."""
+        return await self._bounded(request, self._timeout)
+
+    async def _farewell(self, request: httpx2.Request) -> httpx2.Response:
+        await self._bounded(request, _FAREWELL)
+        return httpx2.Response(204)
+
+    async def _bounded(self, request: httpx2.Request, seconds: float) -> httpx2.Response:
+        cause = f"no answer from {where(request.url)} within {seconds:g} s"
+        with anyio.move_on_after(seconds):
+            try:
+                response = await self._inner.handle_async_request(request)
+                return _response(response.status_code, response.headers, await read_rest(response))
+            except Exception as error:  # noqa: BLE001 - raised into the SDK it would end every neighbour
+                cause = describe(error, where(request.url))
+        logger.debug("{} {} failed: {}", request.method, where(request.url), cause)
+        return httpx2.Response(502, text=cause)
+
+    async def _listen(self, request: httpx2.Request) -> httpx2.Response:
+        """The stream of what a server says unasked, and of answers that are taken up again."""
+        resumed = request.headers.get("last-event-id")
+        if resumed is not None:
+            self._resumed = Counter({resumed: self._resumed[resumed] + 1})
+            if self._resumed[resumed] > _MOST_RESUMED:
+                return httpx2.Response(410)
+        try:
+            response = await self._inner.handle_async_request(request)
+        except Exception as error:  # noqa: BLE001 - raised into the SDK it would end every neighbour
+            return httpx2.Response(502, text=describe(error, where(request.url)))
+        if response.status_code < 300 and media_type(response) == "text/event-stream":
+            return self._stream(request, response, None)
+        await response.aclose()
+        return _response(max(response.status_code, 400), response.headers, b"")
+
+
+def _message(request: httpx2.Request) -> dict[str, Any] | None:
+    """The JSON-RPC message that a request carries, if it carries one."""
+    if request.method != "POST" or not request.headers.get("content-type", "").startswith("application/json"):
+        return None
+    message = json.loads(request.content)
+    return message if isinstance(message, dict) and "jsonrpc" in message else None
+
+
+def _not_json(kind: str) -> str:
+    return f"it is {kind[:80]!r} instead of JSON; is this the url of an MCP server?" if kind else "it is empty"
+
+
+def _response(status: int, headers: httpx2.Headers, body: bytes) -> httpx2.Response:
+    kept = [
+        (name, value) for name, value in headers.multi_items() if name not in ("content-length", "transfer-encoding")
+    ]
+    return httpx2.Response(status, headers=kept, content=body)
+
+
+def _failed(frame: bytes, *, status: int = 502, headers: httpx2.Headers | None = None) -> httpx2.Response:
+    """An answer that the SDK turns into the error in `frame`; status and headers stay, for a sign-in to read."""
+    response = _response(status, headers or httpx2.Headers(), frame)
+    response.headers["content-type"] = "application/json"
+    return response

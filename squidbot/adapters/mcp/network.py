@@ -1,0 +1,170 @@
+"""What went wrong on the way to a host, in plain words, and which hosts may be spoken to at all."""
+
+import functools
+import http
+import ipaddress
+import socket
+import ssl
+import time
+from collections.abc import Iterator, Mapping
+from email.utils import parsedate_to_datetime
+from typing import TypeAlias
+
+import anyio
+import httpx2
+
+from squidbot.core.domain.errors import MCPConnectionError
+
+Origin: TypeAlias = tuple[str, str, int | None]
+"""Scheme, host, port; the port of the scheme itself is None."""
+
+DEFAULT_PORTS: Mapping[str, int] = {"http": 80, "https": 443, "ws": 80, "wss": 443}
+
+HINTS: Mapping[int, str] = {
+    400: "Check the url: the server did not understand the request.",
+    401: "Check the token in `headers`, or sign in with `squidbot servers login`.",
+    403: "The server knows the token but does not allow this: check its rights.",
+    404: "Check the path of the url.",
+    405: "Check `transport`: the url may speak another one (http, sse).",
+    407: "A proxy stands in between and wants a sign-in.",
+    429: "The server asks for fewer requests.",
+}
+
+
+class Refused(httpx2.TransportError):
+    """We would not do what the server led to; the text says what, for people."""
+
+
+def origin_of(url: httpx2.URL | str) -> Origin:
+    """Where `url` is, without the rest of it."""
+    parsed = httpx2.URL(url) if isinstance(url, str) else url
+    return parsed.scheme, parsed.host, parsed.port
+
+
+def where(url: httpx2.URL | str) -> str:
+    """Host and port of `url` for a message: never its userinfo, path or query, which may hold secrets."""
+    scheme, host, port = origin_of(url)
+    shown = f"[{host}]" if ":" in host else host
+    return f"{shown}:{port or DEFAULT_PORTS.get(scheme, '?')}"
+
+
+@functools.cache
+def tls() -> ssl.SSLContext:
+    """The one TLS context, with the system's authorities (or SSL_CERT_FILE): reading them takes long."""
+    return httpx2.create_ssl_context()
+
+
+def status_text(status: int) -> str:
+    """`HTTP 401 Unauthorized`; a status of the server's own invention has only its number."""
+    try:
+        return f"HTTP {status} {http.HTTPStatus(status).phrase}"
+    except ValueError:
+        return f"HTTP {status}"
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds that the server asks to wait, from either form of the header."""
+    value = headers.get("retry-after", "").strip()
+    if value.isascii() and value.isdigit():
+        return float(value[:9])
+    try:
+        return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
+    except (ValueError, OverflowError):
+        return None
+
+
+_WORDS: tuple[tuple[type[BaseException], str], ...] = (
+    (socket.gaierror, "the host name of {place} cannot be found"),
+    (ConnectionRefusedError, "connection refused by {place}"),
+    (ConnectionResetError, "connection reset by {place}"),
+    (BrokenPipeError, "connection reset by {place}"),
+    (httpx2.ConnectTimeout, "no connection to {place} in time"),
+    (httpx2.PoolTimeout, "too many requests to {place} at once"),
+    (httpx2.WriteTimeout, "{place} stopped reading"),
+    (httpx2.TimeoutException, "no answer from {place} in time"),
+    (TimeoutError, "no answer from {place} in time"),
+    (httpx2.RemoteProtocolError, "the connection to {place} broke off, or it does not speak HTTP"),
+    (httpx2.DecodingError, "{place} sent {cause}"),
+    (httpx2.NetworkError, "the connection to {place} was lost"),
+)
+
+
+def describe(error: BaseException, place: str) -> str:
+    """Why `place` could not be reached or was lost; `place` is what `where` gives."""
+    causes = list(_causes(error))
+    for cause in causes:
+        match cause:
+            case Refused():
+                return str(cause)
+            case ssl.SSLCertVerificationError():
+                return f"the certificate of {place} is not trusted: {cause.verify_message}"
+            case ssl.SSLError():
+                return f"no TLS with {place}: {(cause.reason or 'handshake failed').replace('_', ' ').lower()}"
+    for cause in causes:
+        for kind, words in _WORDS:
+            if isinstance(cause, kind):
+                return words.format(place=place, cause=cause)
+    return f"{type(error).__name__} with {place}"
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """The error and all beneath it, the deepest first: the system's own word is the most exact."""
+    beneath = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    if isinstance(error, BaseExceptionGroup):
+        for inner in error.exceptions:
+            yield from _causes(inner)
+    if beneath is not None:
+        yield from _causes(beneath)
+    yield error
+
+
+def refused(status: int, *, server: str, place: str, headers: Mapping[str, str]) -> MCPConnectionError:
+    """The error for a connection that was answered with an HTTP status instead of being opened."""
+    return MCPConnectionError(
+        f"{place} answered {status_text(status)}",
+        server=server,
+        hint=HINTS.get(status),
+        status=status,
+        retry_after=retry_after(headers),
+        permanent=400 <= status < 500 and status not in (408, 425, 429),
+    )
+
+
+def unreachable(error: BaseException, *, server: str, place: str) -> MCPConnectionError:
+    """The error for a connection that could not be opened at all."""
+    causes = list(_causes(error))
+    hint = "Is the server running, and is the url right?"
+    if any(isinstance(cause, ssl.SSLCertVerificationError) for cause in causes):
+        hint = "Trust its authority with SSL_CERT_FILE, or ask its owner for a valid certificate."
+    elif any(isinstance(cause, ssl.SSLError) for cause in causes):
+        hint = "Does the server speak TLS on this port? Plain text is never tried instead."
+    return MCPConnectionError(describe(error, place), server=server, hint=hint)
+
+
+async def public_address(host: str, port: int) -> str:
+    """An address of `host` that anybody on the internet could reach; raises Refused.
+
+    Whatever a server makes us fetch must not reach what only this machine can: loopback, the private
+    network, a cloud's metadata service. The address is returned to be connected to as it is, so that a
+    name cannot mean one thing when checked and another when used. The resolver also takes the spellings
+    that hide an address (decimal, octal, IPv4 in IPv6), so they are judged by what they mean.
+    """
+    try:
+        found = await anyio.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except OSError as error:
+        raise httpx2.ConnectError(f"the host name {host!r} cannot be found") from error
+    addresses = [info[4][0] for info in found]
+    if not addresses or not all(_is_public(address) for address in addresses):
+        raise Refused(f"{host!r} is not a public address and the settings do not name it")
+    return addresses[0]
+
+
+def _is_public(address: str) -> bool:
+    parsed = ipaddress.ip_address(address.partition("%")[0])
+    if isinstance(parsed, ipaddress.IPv6Address):
+        hidden = parsed.ipv4_mapped or parsed.sixtofour or (parsed.teredo or (None, None))[1]
+        if hidden is not None:
+            return hidden.is_global
+        if parsed in ipaddress.ip_network("64:ff9b::/96"):
+            return ipaddress.IPv4Address(int(parsed) & 0xFFFFFFFF).is_global
+    return parsed.is_global and not parsed.is_multicast

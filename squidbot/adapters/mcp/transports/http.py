@@ -1,0 +1,35 @@
+"""Streamable HTTP: the SDK's transport, on HTTP of ours."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import httpx2
+from mcp.client.streamable_http import streamable_http_client
+
+from squidbot.adapters.mcp.http_client import open_client
+from squidbot.adapters.mcp.http_guard import HTTPGuard
+from squidbot.adapters.mcp.transports import Opening, SDKStreams
+from squidbot.config.schema import MCPServerConfig
+
+_MARGIN = 65_536
+"""Events are bounded before the SDK sees them; its own bound must not strike first."""
+
+
+@asynccontextmanager
+async def open_http(config: MCPServerConfig, opening: Opening) -> AsyncIterator[SDKStreams]:
+    """The SDK's streams. Nothing is sent yet: what is wrong with the server is the first request's error."""
+    bounds = opening.bounds
+
+    def guard(inner: httpx2.AsyncBaseTransport, timeout: float) -> httpx2.AsyncBaseTransport:
+        return HTTPGuard(inner, bounds=bounds, timeout=timeout)
+
+    async with (
+        open_client(config, opening, wrap=guard) as client,
+        streamable_http_client(
+            config.url or "",
+            http_client=client,
+            terminate_on_close=config.terminate_on_close,
+            max_sse_event_size=2 * bounds.bytes + _MARGIN,
+        ) as streams,
+    ):
+        yield streams

@@ -1,0 +1,136 @@
+"""WebSocket: one connection that all calls share, a text frame for each message."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import (
+    ConnectionClosed,
+    InvalidHandshake,
+    InvalidMessage,
+    InvalidStatus,
+    InvalidURI,
+)
+from websockets.frames import CloseCode
+from websockets.typing import Subprotocol
+
+from squidbot.adapters.mcp.channel import MEGABYTE, Bounds, ChannelClosed, Frame, Oversize
+from squidbot.adapters.mcp.network import refused, tls, unreachable, where
+from squidbot.adapters.mcp.transports import Opening
+from squidbot.config.schema import MCPServerConfig
+from squidbot.core.domain.errors import MCPConnectionError
+
+_PATIENCE = 30.0
+"""Seconds for connecting, where the settings do not say."""
+_PING_EVERY = 20.0
+_PONG_WITHIN = 60.0
+"""Seconds: a server that is busy with one long call may not get round to a pong."""
+_FAREWELL = 2.0
+_MARGIN = 4
+"""A message up to so many times too large is thrown away alone; a larger one costs the connection."""
+_EDGE = 4096
+_LONGEST_REASON = 200
+
+
+@asynccontextmanager
+async def open_websocket(config: MCPServerConfig, opening: Opening) -> AsyncIterator["WebSocketChannel"]:
+    """A channel over an open connection. Raises MCPConnectionError."""
+    place = where(config.url or "")
+    connection = await _connect(config, opening.bounds, place)
+    async with connection:
+        yield WebSocketChannel(connection, place=place, bounds=opening.bounds)
+
+
+class _ConnectHere(connect):
+    """Connects to where it was told and nowhere else: a redirect would take our credentials along."""
+
+    def process_redirect(self, exc: Exception) -> Exception | str:
+        return exc
+
+
+async def _connect(config: MCPServerConfig, bounds: Bounds, place: str) -> ClientConnection:
+    timeout = config.timeout or _PATIENCE
+    try:
+        return await _ConnectHere(
+            config.url or "",
+            subprotocols=[Subprotocol("mcp")],
+            additional_headers=config.headers,
+            proxy=None,
+            ssl=tls() if (config.url or "").lower().startswith("wss:") else None,
+            open_timeout=timeout,
+            ping_interval=_PING_EVERY,
+            ping_timeout=_PONG_WITHIN,
+            close_timeout=_FAREWELL,
+            max_size=_MARGIN * bounds.bytes,
+            max_queue=4,
+        )
+    except InvalidStatus as answer:
+        status = answer.response.status_code
+        raise refused(status, server=config.name, place=place, headers=answer.response.headers) from None
+    except InvalidURI:
+        raise MCPConnectionError("the url is no valid url", server=config.name, permanent=True) from None
+    except TimeoutError:
+        raise MCPConnectionError(f"{place} did not answer within {timeout:g} s", server=config.name) from None
+    except InvalidMessage as error:
+        if isinstance(error.__cause__, OSError):
+            raise unreachable(error, server=config.name, place=place) from error
+        raise _no_websocket(config.name, place) from error
+    except (InvalidHandshake, EOFError) as error:
+        raise _no_websocket(config.name, place) from error
+    except OSError as error:
+        raise unreachable(error, server=config.name, place=place) from error
+    except (UnicodeError, ValueError):
+        raise MCPConnectionError(
+            f"a header for {place} has characters that HTTP headers cannot carry", server=config.name, permanent=True
+        ) from None
+
+
+def _no_websocket(server: str, place: str) -> MCPConnectionError:
+    return MCPConnectionError(
+        f"{place} does not speak WebSocket, or broke off while it was asked to",
+        server=server,
+        hint="Check the url: its port and path may belong to another service.",
+    )
+
+
+class WebSocketChannel:
+    """Messages of one connection as frames."""
+
+    def __init__(self, connection: ClientConnection, *, place: str, bounds: Bounds) -> None:
+        self._connection = connection
+        self._place = place
+        self._bounds = bounds
+
+    async def receive(self) -> Sequence[Frame]:
+        try:
+            # Undecoded: bad UTF-8 is then one call's trouble and not the connection's, and binary is as good as text.
+            message = await self._connection.recv(decode=False)
+        except ConnectionClosed as closed:
+            raise self._ended(closed) from None
+        if len(message) > self._bounds.bytes:
+            return [Oversize(message[:_EDGE], message[-_EDGE:], self._bounds.bytes)]
+        return [message]
+
+    async def send(self, frame: bytes, request_id: int | str | None) -> None:
+        del request_id
+        try:
+            await self._connection.send(frame, text=True)
+        except ConnectionClosed as closed:
+            raise self._ended(closed) from None
+
+    def _ended(self, closed: ConnectionClosed) -> ChannelClosed:
+        """Why the connection ended: what the peer said counts more than what we did about it."""
+        ours, theirs = closed.sent, closed.rcvd
+        if ours is not None and (theirs is None or not closed.rcvd_then_sent):
+            match ours.code:
+                case CloseCode.MESSAGE_TOO_BIG:
+                    limit = _MARGIN * self._bounds.bytes / MEGABYTE
+                    return ChannelClosed(f"{self._place} sent a message larger than {limit:g} MB")
+                case CloseCode.INTERNAL_ERROR:
+                    return ChannelClosed(f"{self._place} no longer answers")
+                case CloseCode.PROTOCOL_ERROR | CloseCode.INVALID_DATA:
+                    return ChannelClosed(f"{self._place} broke the rules of WebSocket: {ours.reason[:_LONGEST_REASON]}")
+        if theirs is None:
+            return ChannelClosed(f"the connection to {self._place} broke off")
+        said = f": {theirs.reason[:_LONGEST_REASON]}" if theirs.reason else ""
+        return ChannelClosed(f"{self._place} closed the connection with code {theirs.code}{said}")
