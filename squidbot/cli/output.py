@@ -4,7 +4,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -13,13 +13,12 @@ import click
 from squidbot.cli.errors import CommandError
 from squidbot.cli.exits import DONE
 from squidbot.core.domain.text import blanked, visible
+from squidbot.core.ports import OnProgress
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 _SECONDS_BETWEEN_LINES = 0.1
-
-Progress = Callable[[float, float | None, str | None], Awaitable[None]]
 
 
 class Output:
@@ -121,7 +120,7 @@ class Output:
             yield
 
     @contextmanager
-    def progress(self, text: str) -> Iterator[Progress]:
+    def progress(self, text: str) -> Iterator[OnProgress]:
         """What a call should report its progress to: a bar on a terminal, lines otherwise."""
         if _is_dressed(sys.stderr):
             with self._bar(text) as report:
@@ -130,31 +129,30 @@ class Output:
             yield self._lines(text)
 
     @contextmanager
-    def _bar(self, text: str) -> Iterator[Progress]:
-        from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
-        from rich.progress import Progress as Bar
+    def _bar(self, text: str) -> Iterator[OnProgress]:
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
         columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn())
-        with Bar(*columns, TimeElapsedColumn(), console=_console(sys.stderr), transient=True) as bar:
+        with Progress(*columns, TimeElapsedColumn(), console=_console(sys.stderr), transient=True) as bar:
             task = bar.add_task(text, total=None)
 
-            async def report(done: float, total: float | None, message: str | None) -> None:
+            async def report(progress: float, total: float | None, message: str | None) -> None:
                 words = self.clean(f"{text}: {message}" if message else text, newlines=False)
-                bar.update(task, completed=done, total=total, description=words)
+                bar.update(task, completed=progress, total=total, description=words)
 
             yield report
 
-    def _lines(self, text: str) -> Progress:
+    def _lines(self, text: str) -> OnProgress:
         last = float("-inf")
 
-        async def report(done: float, total: float | None, message: str | None) -> None:
+        async def report(progress: float, total: float | None, message: str | None) -> None:
             nonlocal last
             now = time.monotonic()
             # A server that reports a thousand times a second is not worth a thousand lines; its end always is.
-            if now - last < _SECONDS_BETWEEN_LINES and done != total:
+            if now - last < _SECONDS_BETWEEN_LINES and progress != total:
                 return
             last = now
-            amount = f"{done:g}/{total:g}" if total is not None else f"{done:g}"
+            amount = f"{progress:g}/{total:g}" if total is not None else f"{progress:g}"
             self._aside(self.clean(f"{text}: {amount} {message or ''}".rstrip(), newlines=False))
 
         return report
