@@ -52,14 +52,15 @@ def _resolve(part: Any, root: Mapping[str, Any]) -> Mapping[str, Any]:
         reference = merged.pop("$ref", None)
         if not isinstance(reference, str) or not reference.startswith("#"):
             return merged
-        target = _lookup(root, reference)
+        target = lookup(root, reference)
         if target is None:
             return merged
         merged = {**target, **merged}
     return merged
 
 
-def _lookup(root: Mapping[str, Any], reference: str) -> Mapping[str, Any] | None:
+def lookup(root: Mapping[str, Any], reference: str) -> Mapping[str, Any] | None:
+    """What a local reference points to, nothing if it points nowhere."""
     found: Any = root
     for step in reference.removeprefix("#").split("/")[1:]:
         if not isinstance(found, Mapping):
