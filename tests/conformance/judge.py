@@ -1,0 +1,87 @@
+"""Runs the conformance judge on a client program and reads its verdict.
+
+python -m tests.conformance.judge tests/conformance/plain.py [2026-07-28 ...]     # prints the scores
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.peers.install import PEERS, node_program
+
+ROOT = Path(__file__).resolve().parents[2]
+REVISIONS = ("2025-11-25", "2026-07-28")
+PACKAGE = "@modelcontextprotocol/conformance"
+DEADLINE = 300.0
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the judge found in one scenario."""
+
+    scenario: str
+    is_required: bool
+    failures: tuple[str, ...]
+
+    @property
+    def passed(self) -> bool:
+        return not self.failures
+
+
+def required(revision: str) -> list[str]:
+    """The client scenarios that a revision requires, as the judge's own file lists them."""
+    text = (PEERS / "node" / "node_modules" / PACKAGE / "requirements" / f"{revision}.yaml").read_text(encoding="utf-8")
+    section = re.search(r"^client:\n((?:  - .*\n|\n)*)", text, re.MULTILINE)
+    return re.findall(r"^  - (\S+)", section[1], re.MULTILINE) if section else []
+
+
+def judge(client: Path, revision: str) -> list[Verdict]:
+    """Play every scenario of the revision against the client program. Raises PeerMissing without the judge."""
+    with tempfile.TemporaryDirectory() as folder:
+        program = f"{sys.executable} {client.relative_to(ROOT)}"
+        options = ("--command", program, "--requirements", revision, "--timeout", "60000", "-o", folder)
+        subprocess.run(
+            [*node_program(PACKAGE), "client", *options],
+            cwd=ROOT,
+            env=os.environ | {"PYTHONWARNINGS": "ignore"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=DEADLINE,
+            check=False,
+        )
+        wanted = set(required(revision))
+        return [_verdict(checks, Path(folder), wanted) for checks in sorted(Path(folder).rglob("checks.json"))]
+
+
+def _verdict(checks: Path, folder: Path, wanted: set[str]) -> Verdict:
+    # A scenario's folder is its name and the time: auth/basic-cimd-2026-11-18T08-00-00-000Z
+    name = re.sub(r"-\d{4}-\d\d-\d\dT[\d-]+Z$", "", str(checks.parent.relative_to(folder)))
+    found = json.loads(checks.read_text(encoding="utf-8"))
+    failures = tuple(
+        f"{check['id']}: {check.get('errorMessage') or check.get('description')}"
+        for check in found
+        if check["status"] == "FAILURE"
+    )
+    return Verdict(name, name in wanted, failures or (() if found else ("no check ran",)))
+
+
+def main() -> int:
+    client, revisions = ROOT / sys.argv[1], sys.argv[2:] or REVISIONS
+    for revision in revisions:
+        verdicts = judge(client, revision)
+        scored = [verdict for verdict in verdicts if verdict.is_required]
+        passed = sum(verdict.passed for verdict in scored)
+        print(f"{revision}: {passed} of {len(required(revision))} required scenarios pass")
+        for verdict in verdicts:
+            if verdict.failures:
+                print(f"  {'required' if verdict.is_required else 'unscored'} {verdict.scenario}: {verdict.failures}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
