@@ -1,0 +1,1 @@
+"""JSON Schemas of other people, held against values."""
