@@ -53,7 +53,7 @@ def read(path: Path) -> Document:
 def parse(text: str, *, name: str, is_json: bool) -> Document:
     """The document in `text`. Raises ConfigError."""
     if not text.strip():
-        raise ConfigError(f"{name} is empty", hint="'squidbot init' writes a file to start from")
+        raise ConfigError(f"{name} is empty", hint="'squidbot init' writes a file to start from.")
     document = _json(text, name) if is_json else _yaml(text, name)
     if not isinstance(document.value, dict):
         raise ConfigError(f"{name} holds {kind_of(document.value)}; settings are an object of keys and values")

@@ -27,7 +27,7 @@ def add_server(path: Path, name: str, entry: Mapping[str, Any]) -> None:
     def insert(document: JSONText) -> str:
         if name in _servers(document.value):
             raise ConfigError(
-                f"{display(path)} has a server {name!r} already", hint=f"'squidbot servers remove {name}' takes it out"
+                f"{display(path)} has a server {name!r} already", hint=f"'squidbot servers remove {name}' takes it out."
             )
         return _inserted(document, name, entry)
 
@@ -62,12 +62,12 @@ def _text(path: Path) -> str:
     if path.suffix.lower() in {".yaml", ".yml"}:
         raise ConfigError(
             f"{display(path)} is YAML, which squidbot does not rewrite: your comments and layout would be lost",
-            hint="Edit 'tools.mcp_servers' in it by hand, or keep the settings in JSON",
+            hint="Edit 'tools.mcp_servers' in it by hand, or keep the settings in JSON.",
         )
     if kind_of_document(document.value) is not None:
         raise ConfigError(
             f"{display(path)} is another tool's file, which squidbot reads and does not change",
-            hint=f"'squidbot servers import {path.name}' takes its servers into settings of your own",
+            hint=f"'squidbot servers import {path.name}' takes its servers into settings of your own.",
         )
     check_document(Document(document.value, document.lines), source=path)
     return read_text(path)

@@ -1,6 +1,6 @@
 """The parts of a server entry, and the rules that hold over several of its fields, one function per transport."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import Field, model_validator
@@ -76,6 +76,9 @@ def infer_transport(given: Mapping[str, Any]) -> TransportName:
 def faults(given: Mapping[str, Any], *, inferred: bool) -> Iterator[InitErrorDetails]:
     """What is wrong with an entry beyond the type of each field. Fields of the wrong type are left to their models."""
     transport = given["transport"]
+    if not isinstance(transport, str) or transport not in _OWN_FIELDS:
+        # The field's own type refuses it; what it was probably meant to be still tells the rest of the report.
+        transport, inferred = infer_transport(given), True
     if inferred and given.get("command") is None and given.get("url") is None:
         yield broken(
             "nothing to start or to reach: it has neither a 'command' nor a 'url'",
@@ -86,11 +89,9 @@ def faults(given: Mapping[str, Any], *, inferred: bool) -> Iterator[InitErrorDet
         case "stdio":
             yield from _stdio(given)
         case "websocket":
-            yield from _remote(given, "ws", "wss")
-        case "sse" | "http":
-            yield from _remote(given, "http", "https")
-        case _:  # the field's own type refuses it; which fields would belong to it cannot be said
-            return
+            yield from _remote(given, transport, schemes=("ws", "wss"))
+        case _:
+            yield from _remote(given, transport, schemes=("http", "https"))
     yield from _foreign_fields(given, transport, inferred=inferred)
 
 
@@ -111,10 +112,10 @@ def _stdio(given: Mapping[str, Any]) -> Iterator[InitErrorDetails]:
         yield broken(fault, "encoding", value=encoding, hint="Most servers speak 'utf-8'")
 
 
-def _remote(given: Mapping[str, Any], *schemes: str) -> Iterator[InitErrorDetails]:
+def _remote(given: Mapping[str, Any], transport: str, *, schemes: Sequence[str]) -> Iterator[InitErrorDetails]:
     url = given.get("url")
     if url is None:
-        yield broken(f"a server over {given['transport']} needs a 'url'", "url")
+        yield broken(f"a server over {transport} needs a 'url'", "url")
     elif isinstance(url, str) and (fault := checks.url_fault(url, schemes)):
         yield broken(fault, "url")
     for name, value in _texts(given.get("headers")):

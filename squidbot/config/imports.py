@@ -85,7 +85,7 @@ def import_document(document: Mapping[str, Any], *, kind: Kind | None = None) ->
         case None:
             raise ConfigError(
                 "This is no file that can be imported",
-                hint="Known are files with 'mcpServers', 'servers', 'mcp_servers' and 'roles', or a list of 'tools'",
+                hint="Known are files with 'mcpServers', 'servers', 'mcp_servers' and 'roles', or a list of 'tools'.",
             )
     return imported
 
@@ -221,6 +221,11 @@ def _roles(roles: Mapping[str, Any], imported: Imported) -> dict[str, dict[str, 
         tools = {server: _tools(part) for server, part in _listed(grants, f"roles.{role}").items()}
         result[role] = {"description": str(given.get("description", "")), "replace": True, "tools": tools}
         imported.notes += [
+            f"the role {role!r} names the server {server!r} and none of its tools: nothing is granted"
+            for server, named in tools.items()
+            if named == []
+        ]
+        imported.notes += [
             f"the role {role!r} names the server {server!r}, which the file does not define"
             for server in tools
             if server not in imported.servers and server not in BUILTIN_NAMES
@@ -229,11 +234,12 @@ def _roles(roles: Mapping[str, Any], imported: Imported) -> dict[str, dict[str, 
 
 
 def _tools(part: Any) -> Any:
+    """The tools that are named; a server without any is no grant of all, for what is not named is refused."""
     match part:
         case {"tools": tools} | {"allowed_tools": tools}:
             return tools
-        case None:
-            return ["*"]
+        case None | {}:
+            return []
         case _:
             return part
 

@@ -40,7 +40,7 @@ def find_settings(
         if not _exists(place):
             raise ConfigError(
                 f"There is no settings file {str(path)!r}, which {origin} names.",
-                hint="'squidbot init' writes one; without a name, ./squidbot.json or the embedded default is used",
+                hint="'squidbot init' writes one; without a name, ./squidbot.json or the embedded default is used.",
             )
         return place
     folders = (here, Path(platformdirs.user_config_dir("squidbot")))

@@ -54,13 +54,15 @@ def problems_of(
 ) -> list[Problem]:
     """Every error as a problem; `lines` says on which line of its file a place is, where that is known."""
     schema = model.model_json_schema()
-    problems: dict[Problem, None] = {}
+    problems: dict[Problem, int] = {}
     for entry in error.errors(include_url=False):
         place = tuple(step for step in entry["loc"] if step != "[key]")
         message, hint = _words(entry, place, schema=schema, show_values=show_values)
         line = _line(lines or {}, place)
-        problems[Problem(join_path(at, *place), f"{message} (line {line})" if line else message, hint)] = None
-    return list(problems)
+        if hint and not hint.endswith((".", "?")):
+            hint += "."
+        problems[Problem(join_path(at, *place), f"{message} (line {line})" if line else message, hint)] = line or 0
+    return sorted(problems, key=lambda problem: problems[problem])  # a file is mended from top to bottom
 
 
 def found(value: Any, place: Location = ()) -> str:

@@ -156,6 +156,22 @@ def test_a_report_on_another_tools_file_has_that_files_paths(tmp_path: Path) -> 
         load(tmp_path, {"mcpServers": {"a": "x"}}, name="m.json")
 
 
+@pytest.mark.requirement("A-05", "A-06")
+def test_a_built_in_that_does_not_ship_yet_is_left_out_of_an_agent_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Better a note than a package that nobody owns."""
+    monkeypatch.setattr("squidbot.config.imports.builtin_entries", dict)
+    imported = import_document({"tools": [{"type": "mcp", "server": "mcp-server-github"}]})
+    assert imported.servers == {}
+    assert imported.notes[-1] == "tools[0] is left out: the built-in for 'mcp-server-github' does not ship yet"
+
+
+def test_a_role_that_names_a_server_and_no_tools_is_granted_nothing() -> None:
+    """What is not named is refused, and the person hears of it."""
+    imported = import_document({"mcp_servers": [{"name": "git", "command": "x"}], "roles": {"r": {"servers": ["git"]}}})
+    assert imported.roles["r"]["tools"] == {"git": []}
+    assert imported.notes == ["the role 'r' names the server 'git' and none of its tools: nothing is granted"]
+
+
 def test_what_is_no_known_file_is_said_to_be_none() -> None:
     """With the shapes that are known."""
     with pytest.raises(ConfigError, match="no file that can be imported") as caught:

@@ -132,6 +132,7 @@ def test_each_rule_of_an_entry_gives_its_message(entry: dict[str, Any], message:
 @pytest.mark.requirement("A-04")
 def test_all_problems_of_an_entry_come_in_one_report() -> None:
     """Rules over several fields must not hide those of single ones, nor the other way round."""
+    assert "it.env: belongs to stdio" in report(url="http://h", transport="htpp", env={})
     words = report(command=3, url="http://h", timeout="x", tmeout=1)
     assert all(part in words for part in ("it.command", "it.url", "it.timeout", "it.tmeout"))
 

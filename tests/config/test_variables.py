@@ -90,7 +90,7 @@ def test_problems_never_show_a_variables_value(template: str, variables: dict[st
     """A report is pasted into tickets."""
     marked = {name: f"hidden-{value}" for name, value in variables.items()}
     filler = Filler(marked, no_files)
-    filler.text(template + "".join(f"${{{name}}}" for name in marked) + "${none such}", "x")
+    filler.text(template + "} " + "".join(f"${{{name}}}" for name in marked) + "${none such}", "x")
     assert not any("hidden-" in str(problem) for problem in filler.problems)
     assert filler.taken >= set(marked.values())
 
