@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 from pydantic_core import InitErrorDetails
 
 from squidbot.config import checks
-from squidbot.config.strict import Positive, Strict, broken, raise_all
+from squidbot.config.strict import Positive, Strict, broken, joined
 
 TransportName: TypeAlias = Literal["stdio", "sse", "websocket", "http"]
 
@@ -61,7 +61,8 @@ class AuthConfig(Strict):
             fault = checks.url_fault(url, schemes) if url is not None else None
             if fault:
                 more.append(broken(fault, key))
-        raise_all("auth", None, more)
+        if more:
+            raise joined("auth", more)
         return self
 
 

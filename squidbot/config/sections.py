@@ -7,7 +7,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from squidbot.config import checks
-from squidbot.config.strict import Glob, Positive, Seconds, ServerName, Strict, broken, raise_all, rule
+from squidbot.config.strict import Glob, Positive, Seconds, ServerName, Strict, broken, joined, rule
 
 
 def _url(*schemes: str) -> AfterValidator:
@@ -65,7 +65,8 @@ class LimitSettings(Strict):
             more.append(broken("limits nothing", hint="Give it a 'rate' such as '3000/m', or a 'concurrency'"))
         if self.burst is not None and self.rate is None:
             more.append(broken("means nothing without a 'rate'", "burst"))
-        raise_all("limit", None, more)
+        if more:
+            raise joined("limit", more)
         return self
 
 

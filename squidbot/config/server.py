@@ -24,7 +24,7 @@ from squidbot.config.fields import AuthConfig, BoundsConfig, TransportName, faul
 from squidbot.config.files import read_env_file, read_secret, under
 from squidbot.config.report import problems_of
 from squidbot.config.secrets import hide, public, secrets_in, secrets_of_arguments, shown, worth_hiding
-from squidbot.config.strict import Count, Glob, Seconds, Strict, raise_all, rule
+from squidbot.config.strict import Count, Glob, Seconds, Strict, joined, rule
 from squidbot.config.variables import Filler, join_path, without_references
 from squidbot.core.domain.errors import ConfigError, Problem
 
@@ -125,9 +125,9 @@ class MCPServerConfig(Strict):
         try:
             config = handler(given)
         except ValidationError as error:
-            raise_all(cls.__name__, error, more)
-            raise  # never reached: there is an error, so the line above raises
-        raise_all(cls.__name__, None, more)
+            raise joined(cls.__name__, more, error) from None
+        if more:
+            raise joined(cls.__name__, more)
         if inferred:
             config.model_fields_set.discard("transport")  # nobody wrote it: a filled url may mean another
         return config
@@ -159,9 +159,9 @@ class MCPServerConfig(Strict):
     @property
     def digest(self) -> str:
         """A fingerprint of the definition as written, without what the environment put into it."""
-        definition = (self._origin.definition or self).model_dump(mode="json", exclude=set(_OUTSIDE_DIGEST))
+        definition = (self._origin.definition or self).model_dump(exclude=set(_OUTSIDE_DIGEST))
         text = json.dumps({**definition, "name": self.name}, sort_keys=True)
-        return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+        return hashlib.sha256(text.encode()).hexdigest()
 
     @property
     def secrets(self) -> frozenset[str]:

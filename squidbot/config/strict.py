@@ -40,11 +40,10 @@ def broken(text: str, *at: str | int, value: Any = None, hint: str | None = None
     return InitErrorDetails(type=rule(text, hint), loc=at, input=value)
 
 
-def raise_all(title: str, found: ValidationError | None, more: Sequence[InitErrorDetails]) -> None:
-    """Raise what pydantic found together with what the rules over several fields found; nothing if there is nothing."""
+def joined(title: str, more: Sequence[InitErrorDetails], found: ValidationError | None = None) -> ValidationError:
+    """One error of what the rules over several fields found and of what pydantic itself found."""
     details = [_detail(error) for error in found.errors(include_url=False)] if found else []
-    if details or more:
-        raise ValidationError.from_exception_data(title, [*details, *more], hide_input=True)
+    return ValidationError.from_exception_data(title, [*details, *more], hide_input=True)
 
 
 def _detail(error: Any) -> InitErrorDetails:
