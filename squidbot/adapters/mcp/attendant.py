@@ -130,7 +130,7 @@ class Attendant:
             except ListenNotSupportedError:
                 return
             except (MCPError, SubscriptionLost, TimeoutError) as error:
-                logger.bind(server=self._server).debug("server {!r}: listening ended: {}", self._server, error)
+                logger.bind(server=self._server).trace("server {!r}: listening ended: {}", self._server, error)
             pace.failed(lasted=loop.time() - started)
             await asyncio.sleep(pace.wait())
             for kind in KINDS:
@@ -153,6 +153,10 @@ class Attendant:
                 resource_subscriptions=sorted(self._subscriptions),
             ) as events:
                 opening.deadline = math.inf
+                # What changed between the last list and now was announced to nobody.
+                for kind, heard in (("tools", tools), ("prompts", prompts), ("resources", resources)):
+                    if heard:
+                        self.changed(kind)
                 async for event in events:
                     self._take(event, updated)
         if opening.cancelled_caught:

@@ -1,15 +1,16 @@
 """A request's failure in words, for an agent and for a person."""
 
 from mcp import MCPError
-from mcp_types import CONNECTION_CLOSED
+from mcp_types import CONNECTION_CLOSED, PARSE_ERROR
 from pydantic import ValidationError
 
 from squidbot.adapters.mcp.channel import ChannelClosed
 from squidbot.adapters.mcp.dispatcher import WireError
 from squidbot.adapters.mcp.http_guard import HTTPFailure, failure_of
+from squidbot.adapters.mcp.network import HINTS
 from squidbot.config.schema import MCPServerConfig
 from squidbot.core.domain.content import TextContent
-from squidbot.core.domain.errors import MCPConnectionError, MCPProtocolError, Problem, SquidbotError
+from squidbot.core.domain.errors import MCPConnectionError, MCPProtocolError, MCPRequestRefused, Problem, SquidbotError
 from squidbot.core.domain.text import blanked, visible
 from squidbot.core.domain.tools import Failure, ToolDefinition, ToolResult
 from squidbot.core.ports import SchemaCheck
@@ -46,7 +47,7 @@ def failed_call(error: MCPError, tool: str, *, config: MCPServerConfig, timeout:
         return ToolResult.failed(unavailable(config.name, reason), "unavailable")
     return ToolResult.failed(
         f"server {config.name!r}, tool {tool!r}: {reason}",
-        "server",
+        "protocol" if error.code == PARSE_ERROR else "server",
         status=http.status if http else None,
         retry_after=http.retry_after if http else None,
     )
@@ -60,9 +61,12 @@ def unavailable(server: str, reason: str) -> str:
 def request_error(error: MCPError, what: str, config: MCPServerConfig) -> SquidbotError:
     """What a failed `prompts/get` or `resources/read` raises."""
     message = f"server {config.name!r}, {what}: {clean(error.error.message, config)}"
-    if isinstance(error, WireError) and error.kind == "protocol":
+    http = http_failure(error)
+    if error.code == PARSE_ERROR:
         return MCPProtocolError(message)
-    return MCPConnectionError(message, server=config.name)
+    if isinstance(error, WireError) or http is not None or error.code == CONNECTION_CLOSED:
+        return MCPConnectionError(message, server=config.name, status=http.status if http else None)
+    return MCPRequestRefused(message)
 
 
 async def checked(result: ToolResult, tool: ToolDefinition, schemas: SchemaCheck | None) -> ToolResult:
@@ -118,7 +122,7 @@ def connection_error(error: BaseException, config: MCPServerConfig, end: Channel
         "\n".join(lines),
         server=config.name,
         reason=reason,
-        hint=hint or _hint(status),
+        hint=hint or HINTS.get(status or 0),
         status=status,
         retry_after=retry_after,
         permanent=permanent,
@@ -132,15 +136,3 @@ def _leaf(error: BaseException) -> BaseException:
     leaves = [_leaf(inner) for inner in error.exceptions]
     telling = [leaf for leaf in leaves if isinstance(leaf, MCPConnectionError)]
     return (telling or leaves)[0]
-
-
-def _hint(status: int | None) -> str | None:
-    match status:
-        case 401 | 403:
-            return "Check the token in `headers`, or sign in with `squidbot servers login`."
-        case 404 | 405:
-            return "Check the path of `url`; most servers answer at /mcp or /sse."
-        case 429 | 503:
-            return "The server is busy; squidbot tries again by itself."
-        case _:
-            return None

@@ -13,7 +13,8 @@ from loguru import logger
 
 from squidbot.adapters.mcp.callbacks import Answer, Callbacks, OnEvent, OnLog
 from squidbot.adapters.mcp.calling import unavailable
-from squidbot.adapters.mcp.connection import MCPConnection, Surroundings
+from squidbot.adapters.mcp.connection import MCPConnection
+from squidbot.adapters.mcp.opening import Surroundings
 from squidbot.adapters.mcp.remembered import Memory
 from squidbot.adapters.mcp.transports import SignIn, Transport
 from squidbot.adapters.mcp.transports.table import TRANSPORTS
@@ -196,11 +197,11 @@ class MCPClient:
     async def render_prompt(
         self, server_name: str, prompt_name: str, arguments: Mapping[str, str] | None = None
     ) -> RenderedPrompt:
-        """Fill a prompt. Raises MCPConnectionError or MCPProtocolError."""
+        """Fill a prompt. Raises MCPConnectionError, MCPRequestRefused or MCPProtocolError."""
         return await (await self._awake(server_name)).render_prompt(prompt_name, arguments)
 
     async def read_resource(self, server_name: str, uri: str) -> tuple[Content, ...]:
-        """Read a resource. Raises MCPConnectionError or MCPProtocolError."""
+        """Read a resource. Raises MCPConnectionError, MCPRequestRefused or MCPProtocolError."""
         return await (await self._awake(server_name)).read_resource(uri)
 
     async def subscribe_resource(self, server_name: str, uri: str, *, wanted: bool = True) -> None:
@@ -246,13 +247,14 @@ class MCPClient:
             self.registry.replace(server_name, [MCPToolAdapter(self, tool) for tool in tools])
 
     async def _side_by_side(self, names: Iterable[str], act: Any) -> dict[str, Any]:
-        done: dict[str, Any] = {}
+        wanted = list(names)
+        done: dict[str, Any] = dict.fromkeys(wanted)
 
         async def one(name: str) -> None:
             done[name] = await act(name)
 
         async with anyio.create_task_group() as tasks:
-            for name in list(names):
+            for name in wanted:
                 tasks.start_soon(one, name)
         return done
 

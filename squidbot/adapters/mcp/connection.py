@@ -8,50 +8,35 @@ import asyncio
 import math
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 import anyio
 from loguru import logger
-from mcp import ClientSession, MCPError
-from mcp_types import CLIENT_CAPABILITIES_META_KEY, CONNECTION_CLOSED
+from mcp import MCPError
+from mcp_types import CONNECTION_CLOSED
 
 from squidbot.adapters.mcp.attendant import CHANGES, Attendant
-from squidbot.adapters.mcp.callbacks import Callbacks, session_callbacks
 from squidbot.adapters.mcp.calling import checked, clean, connection_error, failed_call, http_failure, request_error
 from squidbot.adapters.mcp.catalogue import Catalogue, Kind, fetch
 from squidbot.adapters.mcp.channel import Bounds, ChannelClosed
 from squidbot.adapters.mcp.content import rendered_prompt, resource_contents, tool_result
-from squidbot.adapters.mcp.dispatcher import FrameDispatcher, StreamDispatcher, WireError
-from squidbot.adapters.mcp.eras import Era, negotiate
+from squidbot.adapters.mcp.dispatcher import WireError
+from squidbot.adapters.mcp.eras import Era
+from squidbot.adapters.mcp.opening import SessionError, Surroundings, open_session
 from squidbot.adapters.mcp.pace import Pace
-from squidbot.adapters.mcp.remembered import Memory, Remembered
+from squidbot.adapters.mcp.remembered import Remembered
 from squidbot.adapters.mcp.session import Session
-from squidbot.adapters.mcp.transports import Opening, SignIn, Streams, Transport
-from squidbot.adapters.mcp.transports.table import TRANSPORTS
 from squidbot.config.schema import MCPServerConfig
 from squidbot.core.domain.content import Content
 from squidbot.core.domain.errors import ConfigError, MCPConnectionError
 from squidbot.core.domain.prompts import RenderedPrompt
 from squidbot.core.domain.servers import ServerEvent, ServerState, ServerStatus
 from squidbot.core.domain.tools import ToolDefinition, ToolResult
-from squidbot.core.ports import OnProgress, SchemaCheck
+from squidbot.core.ports import OnProgress
 
 _SSE_INSTEAD = frozenset({400, 404, 405, 406})
 """Statuses by which a server that knows only the old SSE transport refuses a POST."""
-
-
-@dataclass(frozen=True, slots=True)
-class Surroundings:
-    """What all connections of one client share."""
-
-    transports: Mapping[str, Transport] = field(default_factory=lambda: TRANSPORTS)
-    memory: Memory = field(default_factory=lambda: Memory(None))
-    callbacks: Callbacks = field(default_factory=Callbacks)
-    schemas: SchemaCheck | None = None
-    state: Path | None = None
-    sign_in: SignIn | None = None
 
 
 class MCPConnection:
@@ -81,6 +66,7 @@ class MCPConnection:
         self._since = time.time()
         self._error: MCPConnectionError | None = None
         self._retired = False
+        self._trusting = True
         self._restarts = 0
 
     # Life
@@ -179,12 +165,12 @@ class MCPConnection:
         return result if tool is None else await checked(result, tool, self._around.schemas)
 
     async def render_prompt(self, name: str, arguments: Mapping[str, str] | None = None) -> RenderedPrompt:
-        """Fill a prompt. Raises MCPConnectionError or MCPProtocolError."""
+        """Fill a prompt. Raises MCPConnectionError, MCPRequestRefused or MCPProtocolError."""
         params = {"name": name, "arguments": dict(arguments or {})}
         return rendered_prompt(await self._ask_or_raise("prompts/get", params, f"prompt {name!r}"))
 
     async def read_resource(self, uri: str) -> tuple[Content, ...]:
-        """Read a resource. Raises MCPConnectionError or MCPProtocolError."""
+        """Read a resource. Raises MCPConnectionError, MCPRequestRefused or MCPProtocolError."""
         return resource_contents(await self._ask_or_raise("resources/read", {"uri": uri}, f"resource {uri!r}"))
 
     async def complete(self, params: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -268,87 +254,48 @@ class MCPConnection:
             config = self.config.resolved()
         except ConfigError as error:
             return MCPConnectionError(str(error), server=self.config.name, permanent=True)
-        known = self._around.memory.recall(config.digest)
+        known = self._around.memory.recall(config.digest) if self._trusting else None
         era: Era | None = known.era if known else None
         if config.protocol != "auto":
             era = config.protocol
         over_sse = known is not None and known.over_sse
-        for _ in range(3):
+        while True:
             failure = await self._converse(config, era, over_sse=over_sse)
             if failure is None or failure.opened or self._stopping.is_set():
                 return failure.error if failure else None
-            if known is not None and (known.era == era or known.over_sse):
-                # What was true the last time no longer is.
-                self._around.memory.forget(config.digest)
-                known, era, over_sse = None, None if config.protocol == "auto" else era, False
+            if known is not None:
+                # What was true the last time perhaps no longer is: find out again, at once if it was refused.
+                known, self._trusting = None, False
+                if failure.cause != "refused":
+                    return failure.error
+                era, over_sse = None if config.protocol == "auto" else era, False
             elif config.transport == "http" and not over_sse and failure.error.status in _SSE_INSTEAD:
                 over_sse = True
-            elif failure.closed and era is None:
+            elif failure.cause == "closed" and era is None:
+                # Some servers exit at a method that they do not know.
                 era = "legacy"
             else:
-                break
-        return failure.error
+                return failure.error
 
     async def _converse(self, config: MCPServerConfig, era: Era | None, *, over_sse: bool) -> "_Failure | None":
-        transport = self._around.transports["sse" if over_sse else config.transport]
-        opening = Opening(self._bounds, self._around.state, self._around.sign_in)
-        wire: FrameDispatcher | StreamDispatcher | None = None
+        """Open a session and stay with it; gives back how it failed, nothing if the end was ours."""
         opened = False
         limit = anyio.CancelScope(deadline=anyio.current_time() + config.startup_timeout)
+        around = replace(self._around, callbacks=replace(self._around.callbacks, on_event=self._on_session_event))
         try:
             with limit:
-                async with transport(config, opening) as streams:
-                    wire = self._wire(streams, config)
-                    async with ClientSession(
-                        dispatcher=wire, **session_callbacks(self._callbacks(), config.name)
-                    ) as sdk:
-                        session = await self._agree(sdk, wire, era, config)
-                        await self._refresh(None, session, over_sse=over_sse)
-                        opened, limit.deadline = True, math.inf
-                        await self._attend(session)
-        except Exception as error:  # noqa: BLE001 - whatever a server or a transport does ends here, in words
-            return _Failure(connection_error(error, config, wire.end if wire else None), opened, _closed(wire))
+                async with open_session(config, around, era, over_sse=over_sse) as session:
+                    await self._refresh(None, session, over_sse=over_sse)
+                    opened, limit.deadline = True, math.inf
+                    await self._attend(session)
+        except SessionError as error:
+            return _Failure(error.why, opened, "closed" if error.closed else "refused")
         finally:
             self._session = self._attendant = None
         if limit.cancelled_caught:
             late = MCPConnectionError(f"it did not answer within {config.startup_timeout:g} s", server=config.name)
-            return _Failure(connection_error(late, config, None), opened=False, closed=False)
+            return _Failure(connection_error(late, config, None), opened=False, cause="late")
         return None
-
-    def _wire(self, streams: Streams, config: MCPServerConfig) -> FrameDispatcher | StreamDispatcher:
-        offered = self._around.callbacks.capabilities(config.public_config())
-
-        def amend(method: str, params: dict[str, Any]) -> dict[str, Any]:
-            """The SDK offers what it knows of; we know better."""
-            if method == "initialize":
-                return {**params, "capabilities": offered}
-            if CLIENT_CAPABILITIES_META_KEY in (params.get("_meta") or {}):
-                return {**params, "_meta": {**params["_meta"], CLIENT_CAPABILITIES_META_KEY: offered}}
-            return params
-
-        if isinstance(streams, tuple):
-            return StreamDispatcher(*streams, amend=amend)
-        return FrameDispatcher(streams, server=config.name, bounds=self._bounds, encoding=config.encoding, amend=amend)
-
-    async def _agree(
-        self, sdk: ClientSession, wire: FrameDispatcher | StreamDispatcher, era: Era | None, config: MCPServerConfig
-    ) -> Session:
-        agreed = await negotiate(sdk, wire, era)
-        session = Session(
-            sdk,
-            wire,
-            agreed,
-            capabilities=self._around.callbacks.capabilities(config.public_config()),
-            log_level=config.log_level,
-        )
-        if config.min_protocol is not None and session.protocol < config.min_protocol:
-            raise MCPConnectionError(
-                f"it speaks revision {session.protocol}, older than the {config.min_protocol} that `min_protocol` demands",
-                server=config.name,
-                permanent=True,
-            )
-        await session.set_log_level(timeout=self._timeout)
-        return session
 
     async def _attend(self, session: Session) -> None:
         """Be ready until the server ends, we stop, or the session turns out to be lost."""
@@ -357,7 +304,7 @@ class MCPConnection:
             session, server=name, timeout=self._timeout, refresh=lambda kinds: self._refresh(kinds, session)
         )
         self._nudge.clear()
-        self._retired = False
+        self._retired, self._trusting = False, True
         self._session, self._attendant, self._error = session, attendant, None
         self._move("ready")
         self._settled.set()
@@ -406,10 +353,6 @@ class MCPConnection:
         self.catalogue = Catalogue.of(known, self.config)
         self._on_change()
 
-    def _callbacks(self) -> Callbacks:
-        """The client's callbacks, but we hear of changes first."""
-        return replace(self._around.callbacks, on_event=self._on_session_event)
-
     def _on_session_event(self, event: ServerEvent) -> None:
         kind = CHANGES.get(event.method or "")
         if kind is not None and self._attendant is not None:
@@ -427,7 +370,7 @@ class MCPConnection:
         if state == self._state:
             return
         self._state, self._since = state, time.time()
-        logger.bind(server=self.config.name).debug("server {!r} is {}", self.config.name, state)
+        logger.bind(server=self.config.name).trace("server {!r} is {}", self.config.name, state)
         self._around.callbacks.event(ServerEvent(self.config.name, "state", state=state))
         self._on_change()
 
@@ -468,12 +411,8 @@ class MCPConnection:
 
 @dataclass(frozen=True, slots=True)
 class _Failure:
-    """How a conversation failed: whether it had been opened, and whether the server closed it."""
+    """How a conversation failed: whether it had been opened, and by what it ended."""
 
     error: MCPConnectionError
     opened: bool
-    closed: bool
-
-
-def _closed(wire: FrameDispatcher | StreamDispatcher | None) -> bool:
-    return wire is not None and wire.end is not None
+    cause: Literal["closed", "refused", "late"]

@@ -8,7 +8,7 @@ that for streams of the SDK's own (streamable HTTP, servers in memory).
 
 import asyncio
 import secrets
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, Protocol
@@ -34,6 +34,8 @@ _PATIENCE = 0.5
 """How long the only waiting call waits on after an unreadable answer that named no id."""
 _COURTESY = 1.0
 """How long telling a server that nobody waits any more may take."""
+_ABANDONED = 256
+"""How many ids of requests that nobody waits for any more are kept, to tell a late answer from a forged one."""
 _FAIR_SHARE = 256
 """How many frames are taken before others get the loop."""
 
@@ -82,6 +84,7 @@ class FrameDispatcher:
         self._encoding = encoding
         self._amend = amend
         self._waiting: dict[int | str, asyncio.Future[dict[str, Any]]] = {}
+        self._abandoned: deque[int | str] = deque(maxlen=_ABANDONED)
         self._inbox = Inbox(self._send, server=server, bounds=bounds, counters=self.counters)
         self._tasks: anyio.abc.TaskGroup | None = None
         self._intercept: OnNotifyIntercept | None = None
@@ -147,6 +150,7 @@ class FrameDispatcher:
 
     def _abandon(self, request_id: int | str, opts: CallOptions, reason: str) -> None:
         """Tell the server, in the background, that nobody waits any more."""
+        self._abandoned.append(request_id)
         if self._tasks is None or not opts.get("cancel_on_abandon", True):
             return
         params = {"requestId": request_id, "reason": reason}
@@ -224,7 +228,7 @@ class FrameDispatcher:
             return
         answer = self._awaited(message.get("id"))
         if answer is None:
-            self._odd("unasked", "answered what nobody asked, or answered twice or too late", None)
+            self._unawaited(message.get("id"))
             return
         if (error := _outcome_problem(message)) is not None:
             answer.set_exception(WireError(PARSE_ERROR, f"the server's answer is not valid: {error}", "protocol"))
@@ -232,6 +236,12 @@ class FrameDispatcher:
             answer.set_exception(_peer_error(message["error"]))
         else:
             answer.set_result(message["result"])
+
+    def _unawaited(self, request_id: Any) -> None:
+        if request_id in self._abandoned:
+            self.counters["late"] += 1
+        else:
+            self._odd("unasked", "answered what nobody asked, or answered twice", None)
 
     def _awaited(self, request_id: Any) -> "asyncio.Future[dict[str, Any]] | None":
         if isinstance(request_id, bool) or not isinstance(request_id, int | str):
@@ -314,7 +324,7 @@ class StreamDispatcher(JSONRPCDispatcher[TransportContext]):
         try:
             await super().run(*handlers, **status)
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
-            logger.debug("the server's streams closed")
+            logger.trace("the server's streams closed")
         else:
             self.end = ChannelClosed("the server closed the connection")
         finally:

@@ -155,16 +155,17 @@ def _decoded(response: httpx2.Response) -> httpx2.Response:
     headers = response.headers.copy()
     for name in ("content-encoding", "content-length"):
         headers.pop(name, None)
-    stream = _Unpacked(response.stream, unpack)
+    stream = _Unpacked(response.stream, unpack, may_be_bare="deflate" in names)
     return httpx2.Response(response.status_code, headers=headers, stream=stream, extensions=response.extensions)
 
 
 class _Unpacked(httpx2.AsyncByteStream):
     """The body of a compressed answer, unpacked in small pieces."""
 
-    def __init__(self, packed: httpx2.AsyncByteStream, unpack: "zlib._Decompress") -> None:
+    def __init__(self, packed: httpx2.AsyncByteStream, unpack: "zlib._Decompress", *, may_be_bare: bool) -> None:
         self._packed = packed
         self._unpack = unpack
+        self._may_be_bare = may_be_bare
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         first = True
@@ -182,7 +183,7 @@ class _Unpacked(httpx2.AsyncByteStream):
         try:
             piece = self._unpack.decompress(chunk, _PIECE)
         except zlib.error:
-            if not first:
+            if not (first and self._may_be_bare):
                 raise
             # Some servers mean bare deflate where the standard means deflate within zlib.
             self._unpack = zlib.decompressobj(-zlib.MAX_WBITS)

@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections import Counter, deque
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
 import anyio
@@ -17,7 +17,7 @@ from pydantic import ValidationError
 
 from squidbot.adapters.mcp.channel import Bounds
 
-Send = Callable[[Mapping[str, Any], int | str | None], Awaitable[None]]
+Send = Callable[[Mapping[str, Any], int | str | None], Coroutine[Any, Any, None]]
 
 _AT_ONCE = 32
 """Requests of a server that are answered at the same time; more are refused."""
@@ -115,7 +115,7 @@ class Inbox:
         match params:
             case {"progressToken": int() | str() as token, "progress": int() | float() as done}:
                 heard = self._progress.get(token)
-                if heard is not None and self._tasks is not None and heard.update(done, params):
+                if heard is not None and self._tasks is not None and heard.update(done, params or {}):
                     self._tasks.start_soon(heard.tell)
         return False
 

@@ -108,8 +108,8 @@ def describe(error: BaseException, place: str) -> str:
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    """The error and all beneath it, the deepest first: the system's own word is the most exact."""
-    beneath = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    """The error and all beneath it, suppressed or not, the deepest first: the system's own word is the most exact."""
+    beneath = error.__cause__ or error.__context__
     if isinstance(error, BaseExceptionGroup):
         for inner in error.exceptions:
             yield from _causes(inner)

@@ -7,6 +7,7 @@
     ├── UnknownTool          (ValueError)       no such tool; `nearest` names what was perhaps meant
     ├── InvalidArguments     (ValueError)       arguments do not fit the tool's schema; `problems` lists all
     ├── MCPConnectionError   (RuntimeError)     a server cannot be reached, or was lost
+    ├── MCPRequestRefused                       a server refused a request, in words of its own
     └── MCPProtocolError                        a server answered with something that is no valid answer
 
 A tool's own failure is no exception: it is a `ToolResult` with `is_error`.
@@ -104,6 +105,10 @@ class MCPConnectionError(SquidbotError, RuntimeError):
         self.retry_after = retry_after
         self.permanent = permanent
         """Trying again at once cannot help: a missing command, a refused token, a malformed url."""
+
+
+class MCPRequestRefused(SquidbotError):
+    """A server refused a request (a prompt, a resource); the text has its words."""
 
 
 class MCPProtocolError(SquidbotError):

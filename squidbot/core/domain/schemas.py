@@ -2,10 +2,12 @@
 
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import unquote
 
 from squidbot.core.domain.tools import Parameter
 
 _MAX_REFERENCES = 32
+_MAX_ALTERNATIVES = 64
 
 
 def safe_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -45,41 +47,62 @@ def _parameter(name: str, part: Any, required: bool, root: Mapping[str, Any]) ->
 
 def _resolve(part: Any, root: Mapping[str, Any]) -> Mapping[str, Any]:
     """Follow local references; what the reference's own place says (a description, a default) wins."""
-    if not isinstance(part, Mapping):
-        return {}
-    merged: dict[str, Any] = dict(part)
+    merged: dict[str, Any] = dict(part) if isinstance(part, Mapping) else {}
     for _ in range(_MAX_REFERENCES):
-        reference = merged.pop("$ref", None)
-        if not isinstance(reference, str) or not reference.startswith("#"):
-            return merged
-        target = lookup(root, reference)
-        if target is None:
-            return merged
-        merged = {**target, **merged}
+        target: Any
+        match merged:
+            case {"$ref": str(reference)} if reference.startswith("#"):
+                target = _lookup(root, merged.pop("$ref"))
+            case {"allOf": [target]}:
+                # The older way to write a reference with a description of its own.
+                del merged["allOf"]
+            case _:
+                break
+        merged = {**target, **merged} if isinstance(target, Mapping) else merged
     return merged
 
 
-def lookup(root: Mapping[str, Any], reference: str) -> Mapping[str, Any] | None:
-    """What a local reference points to, nothing if it points nowhere."""
+def _lookup(root: Mapping[str, Any], reference: str) -> Any:
     found: Any = root
-    for step in reference.removeprefix("#").split("/")[1:]:
-        if not isinstance(found, Mapping):
-            return None
-        found = found.get(step.replace("~1", "/").replace("~0", "~"))
-    return found if isinstance(found, Mapping) else None
+    for step in unquote(reference).removeprefix("#").split("/")[1:]:
+        match found:
+            case Mapping():
+                found = found.get(step.replace("~1", "/").replace("~0", "~"))
+            case list() if step.isascii() and step.isdecimal() and len(step) < 9 and int(step) < len(found):
+                found = found[int(step)]
+            case _:
+                return None
+    return found
 
 
-def _type(part: Mapping[str, Any], root: Mapping[str, Any], depth: int = 0) -> str:
-    declared = part.get("type")
-    if isinstance(declared, str):
-        return declared
-    if isinstance(declared, list):
-        return " | ".join(str(kind) for kind in declared)
-    for union in ("anyOf", "oneOf"):
-        choices = part.get(union)
-        if isinstance(choices, list) and depth < _MAX_REFERENCES:
-            kinds = dict.fromkeys(_type(_resolve(choice, root), root, depth + 1) for choice in choices)
-            return " | ".join(kinds)
+def _type(part: Mapping[str, Any], root: Mapping[str, Any]) -> str:
+    """The types that `part` allows. A budget ends it, for alternatives may lead back to themselves, twice each time."""
+    kinds: dict[str, None] = {}
+    waiting: list[Any] = [part]
+    for _ in range(_MAX_ALTERNATIVES):
+        if not waiting:
+            break
+        current = _resolve(waiting.pop(0), root)
+        declared = _declared(current)
+        alternatives = current.get("anyOf") or current.get("oneOf")
+        if not declared and isinstance(alternatives, list):
+            waiting[:0] = alternatives[:_MAX_ALTERNATIVES]
+        else:
+            kinds.update(dict.fromkeys(declared or [_implied(current)]))
+    return " | ".join(kinds) or "any"
+
+
+def _declared(part: Mapping[str, Any]) -> list[str]:
+    match part.get("type"):
+        case str(kind):
+            return [kind]
+        case list(kinds):
+            return [str(kind) for kind in kinds]
+        case _:
+            return []
+
+
+def _implied(part: Mapping[str, Any]) -> str:
     values = part.get("enum", [part["const"]] if "const" in part else None)
     if isinstance(values, list) and values:
         return " | ".join(dict.fromkeys(_type_of(value) for value in values))

@@ -1,0 +1,92 @@
+"""Opens one session with a server: its transport, our wire, the SDK's session, and an agreed era."""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mcp import ClientSession
+from mcp_types import CLIENT_CAPABILITIES_META_KEY
+
+from squidbot.adapters.mcp.callbacks import Callbacks, session_callbacks
+from squidbot.adapters.mcp.calling import connection_error
+from squidbot.adapters.mcp.channel import Bounds
+from squidbot.adapters.mcp.dispatcher import FrameDispatcher, StreamDispatcher
+from squidbot.adapters.mcp.eras import Era, negotiate
+from squidbot.adapters.mcp.remembered import Memory
+from squidbot.adapters.mcp.session import Session
+from squidbot.adapters.mcp.transports import Opening, SignIn, Streams, Transport
+from squidbot.adapters.mcp.transports.table import TRANSPORTS
+from squidbot.config.schema import MCPServerConfig
+from squidbot.core.domain.errors import MCPConnectionError
+from squidbot.core.ports import SchemaCheck
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What all connections of one client share."""
+
+    transports: Mapping[str, Transport] = field(default_factory=lambda: TRANSPORTS)
+    memory: Memory = field(default_factory=lambda: Memory(None))
+    callbacks: Callbacks = field(default_factory=Callbacks)
+    schemas: SchemaCheck | None = None
+    state: Path | None = None
+    sign_in: SignIn | None = None
+
+
+class SessionError(Exception):
+    """A session that could not be opened, or that was lost; `closed` if it was the server who closed it."""
+
+    def __init__(self, why: MCPConnectionError, *, closed: bool) -> None:
+        super().__init__(str(why))
+        self.why = why
+        self.closed = closed
+
+
+@asynccontextmanager
+async def open_session(
+    config: MCPServerConfig, around: Surroundings, era: Era | None, *, over_sse: bool
+) -> AsyncIterator[Session]:
+    """A session that is ready for requests. Whatever goes wrong, then or later, raises SessionError."""
+    bounds = Bounds(**config.bounds.model_dump())
+    transport = around.transports["sse" if over_sse else config.transport]
+    offered = around.callbacks.capabilities(config.public_config())
+    wire: FrameDispatcher | StreamDispatcher | None = None
+    try:
+        async with transport(config, Opening(bounds, around.state, around.sign_in)) as streams:
+            wire = _wire(streams, config, bounds, offered)
+            async with ClientSession(dispatcher=wire, **session_callbacks(around.callbacks, config.name)) as sdk:
+                agreed = await negotiate(sdk, wire, era)
+                session = Session(sdk, wire, agreed, capabilities=offered, log_level=config.log_level)
+                _refuse_old(session, config)
+                await session.set_log_level(timeout=config.startup_timeout)
+                yield session
+    except Exception as error:  # noqa: BLE001 - whatever a server or a transport does ends here, in words
+        end = wire.end if wire is not None else None
+        raise SessionError(connection_error(error, config, end), closed=end is not None) from None
+
+
+def _wire(
+    streams: Streams, config: MCPServerConfig, bounds: Bounds, offered: Mapping[str, Any]
+) -> FrameDispatcher | StreamDispatcher:
+    def amend(method: str, params: dict[str, Any]) -> dict[str, Any]:
+        """The SDK offers what it knows of; we know better."""
+        if method == "initialize":
+            return {**params, "capabilities": offered}
+        if CLIENT_CAPABILITIES_META_KEY in (params.get("_meta") or {}):
+            return {**params, "_meta": {**params["_meta"], CLIENT_CAPABILITIES_META_KEY: offered}}
+        return params
+
+    if isinstance(streams, tuple):
+        return StreamDispatcher(*streams, amend=amend)
+    return FrameDispatcher(streams, server=config.name, bounds=bounds, encoding=config.encoding, amend=amend)
+
+
+def _refuse_old(session: Session, config: MCPServerConfig) -> None:
+    if config.min_protocol is not None and session.protocol < config.min_protocol:
+        raise MCPConnectionError(
+            f"it speaks revision {session.protocol}, older than the {config.min_protocol} that `min_protocol` demands",
+            server=config.name,
+            permanent=True,
+        )
