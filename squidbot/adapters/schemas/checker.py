@@ -87,7 +87,7 @@ def _forgiving(keyword: _Keyword) -> _Keyword:
     def apply(validator: Any, limit: Any, instance: Any, schema: Any) -> Iterator[Any]:
         try:
             yield from keyword(validator, limit, instance, schema) or ()
-        except (Unresolvable, re.error):
+        except (Unresolvable, re.error, ArithmeticError, TypeError, ValueError):
             return
 
     return apply

@@ -40,6 +40,9 @@ def words(error: ValidationError) -> Iterator[Problem]:
             for name in error.validator_value:
                 if name not in error.instance:
                     yield _problem([*here, name], "is missing")
+        case "required":
+            # Draft 3, where each property says it of itself.
+            yield _problem(here, "is missing")
         case "additionalProperties" if error.validator_value is False:
             known = list(error.schema.get("properties", {}))
             for name in _strangers(error.instance, error.schema):

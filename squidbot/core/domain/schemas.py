@@ -52,7 +52,7 @@ def _resolve(part: Any, root: Mapping[str, Any]) -> Mapping[str, Any]:
         target: Any
         match merged:
             case {"$ref": str(reference)} if reference.startswith("#"):
-                target = _lookup(root, merged.pop("$ref"))
+                target = lookup(root, merged.pop("$ref"))
             case {"allOf": [target]}:
                 # The older way to write a reference with a description of its own.
                 del merged["allOf"]
@@ -62,7 +62,8 @@ def _resolve(part: Any, root: Mapping[str, Any]) -> Mapping[str, Any]:
     return merged
 
 
-def _lookup(root: Mapping[str, Any], reference: str) -> Any:
+def lookup(root: Mapping[str, Any], reference: str) -> Mapping[str, Any] | None:
+    """The part of `root` that a local reference (`#/$defs/name`) points to, if it is there and is a schema."""
     found: Any = root
     for step in unquote(reference).removeprefix("#").split("/")[1:]:
         match found:
@@ -72,7 +73,7 @@ def _lookup(root: Mapping[str, Any], reference: str) -> Any:
                 found = found[int(step)]
             case _:
                 return None
-    return found
+    return found if isinstance(found, Mapping) else None
 
 
 def _type(part: Mapping[str, Any], root: Mapping[str, Any]) -> str:
