@@ -143,7 +143,7 @@ def _report(
         f"squidbot {versions['squidbot']}", beside=f"Python {versions['python']}, mcp {versions['mcp']}"
     )
     call.output.write(call.output.clean(f"settings  {source or 'the embedded default'}"))
-    call.output.write(call.output.clean(f"state     {call.container.state()}\n"))
+    call.output.write(call.output.clean(f"state     {call.container.state()}\n\n"))
     if examined:
         headers = ("server", "transport", "state", "tools", "tokens", "protocol")
         call.output.table(headers, [_row(server) for server in examined])

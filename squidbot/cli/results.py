@@ -31,15 +31,11 @@ class Answers:
     def show_result(self, result: ToolResult) -> None:
         """A tool's whole answer; structured content only where the words do not say the same already."""
         words = [block.text for block in result.content if isinstance(block, TextContent)]
-        if result.structured is None:
+        if result.structured is None or (words and not _says(words, result.structured)):
             self.show(result.content)
-        elif not words or _says(words, result.structured):
+        else:
             self.output.json_text(result.structured)
             self.show(block for block in result.content if not isinstance(block, TextContent))
-        else:
-            self.show(result.content)
-            if self.output.dressed:
-                self.output.note("(there is structured content too: --json shows it)")
 
     def show(self, content: Iterable[Content]) -> None:
         """Blocks of content, in order."""

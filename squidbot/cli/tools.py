@@ -67,7 +67,7 @@ def show_tool(call: Invocation, name: str) -> None:
         return
     call.output.heading(tool.name, beside=f"{tool.tool!r} of server {tool.server!r}")
     if tool.description:
-        call.output.write(call.output.clean(f"\n{tool.description.strip()}\n"))
+        call.output.write(call.output.clean(f"\n{tool.description.strip()}\n\n"))
     parameters = flat_parameters(tool.parameters)
     if parameters:
         rows = [(item.name, item.type, _necessity(item), _about(item)) for item in parameters]

@@ -14,6 +14,7 @@ import pytest
 
 from squidbot.adapters.telemetry.logging import LIBRARIES
 from squidbot.cli.app import main
+from tests.fixtures.running import ROOT, Entry, plain_entry, world_command
 
 
 @dataclass(frozen=True)
@@ -80,3 +81,28 @@ def program() -> Squidbot:
         return Ran(done.returncode, done.stdout, done.stderr)
 
     return run
+
+
+@pytest.fixture
+def world(folder: Path) -> Path:
+    """Settings with one server that has one of everything."""
+    command, *args = world_command("stdio")
+    return write_settings(folder, {"world": {"command": command, "args": args, "cwd": str(ROOT)}})
+
+
+@pytest.fixture
+def plain(folder: Path) -> Path:
+    """Settings with a small, quick server; each of its starts adds a line to the file `starts`."""
+    return write_settings(folder, {"plain": plain_entry("--starts", str(folder / "starts"))})
+
+
+def write_settings(folder: Path, servers: dict[str, Entry]) -> Path:
+    path = folder / "squidbot.json"
+    path.write_text(json.dumps({"tools": {"mcp_servers": servers}}))
+    return path
+
+
+def starts(folder: Path) -> list[int]:
+    """The process numbers that the quick server has had."""
+    path = folder / "starts"
+    return [int(line) for line in path.read_text().split()] if path.exists() else []

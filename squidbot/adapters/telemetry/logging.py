@@ -36,6 +36,7 @@ def set_up_logging(*, verbosity: int = 0, secrets: Collection[str] = ()) -> None
         except ValueError:  # one of those that loguru lacks
             logger.level(name, no=LOG_SEVERITY[protocol_level])
     level = _BY_VERBOSITY[min(verbosity, len(_BY_VERBOSITY) - 1)]
+    logger.enable("squidbot")
     logger.remove()
     logger.add(_writer(secrets, traces=level == "DEBUG"), level=level, format="{message}")
     for name in LIBRARIES:

@@ -1,0 +1,169 @@
+"""`squidbot servers` and `squidbot doctor`, against real servers."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Squidbot, starts, write_settings
+from tests.fixtures.running import plain_entry
+
+BROKEN = {"command": sys.executable, "args": ["-c", "import sys; sys.exit('the licence ran out')"], "max_retries": 0}
+KEYS = {"name", "transport", "state", "tools", "protocol", "error"}
+
+
+@pytest.mark.requirement("G-03")
+def test_listing_servers_starts_nothing(plain: Path, folder: Path, squidbot: Squidbot) -> None:
+    """Looking is free."""
+    (server,) = squidbot("servers", "list", "--json").json
+    assert server.keys() == KEYS
+    assert (server["name"], server["transport"], server["state"]) == ("plain", "stdio", "idle")
+    assert server["error"] is None
+    assert starts(folder) == []
+    assert squidbot("servers", "list").out.split() == [
+        "NAME",
+        "TRANSPORT",
+        "STATE",
+        "TOOLS",
+        "PROTOCOL",
+        "plain",
+        "stdio",
+        "idle",
+    ]
+
+
+@pytest.mark.requirement("G-03", "B-06")
+def test_testing_servers_starts_them_and_fails_with_the_reason(folder: Path, squidbot: Squidbot) -> None:
+    """One that is broken among good ones: exit code 4, its last words, and the others' health."""
+    write_settings(folder, {"good": plain_entry(), "bad": BROKEN, "off": {**BROKEN, "enabled": False}})
+    ran = squidbot("servers", "test", "--json")
+    assert ran.code == 4
+    good, bad, off = ran.json
+    assert all(server.keys() == KEYS for server in ran.json)
+    assert (good["state"], good["tools"], good["error"]) == ("ready", 2, None)
+    assert good["protocol"]
+    assert bad["state"] == "failed"
+    assert "the licence ran out" in bad["error"]
+    assert off["state"] == "disabled"
+    assert squidbot("servers", "test", "good").code == 0
+    for_people = squidbot("servers", "test", "bad")
+    assert for_people.code == 4
+    assert "the licence ran out" in for_people.err
+
+
+def test_no_servers_is_an_answer(folder: Path, squidbot: Squidbot) -> None:
+    """With what to do about it."""
+    write_settings(folder, {})
+    assert squidbot("servers", "list", "--json").json == []
+    assert "squidbot servers add" in squidbot("servers", "list").err
+
+
+@pytest.mark.requirement("A-03")
+def test_a_servers_last_words_do_not_give_a_secret_away(
+    folder: Path, squidbot: Squidbot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Programs that refuse a token like to print it."""
+    monkeypatch.setenv("MY_TOKEN", "tok-12345678")
+    code = "import os, sys; sys.exit('bad token ' + os.environ['TOKEN'])"
+    entry = {"command": sys.executable, "args": ["-c", code], "env": {"TOKEN": "${MY_TOKEN}"}, "max_retries": 0}
+    write_settings(folder, {"s": entry})
+    for command in (["servers", "test"], ["doctor"], ["tools", "list"]):
+        for option in ([], ["--json"]):
+            ran = squidbot(*command, *option, "-vv")
+            assert ran.code != 0
+            assert "bad token" in ran.out + ran.err
+            assert "tok-12345678" not in ran.out + ran.err
+
+
+def test_signing_out_of_a_server_that_nobody_signed_in_to_is_no_error(folder: Path, squidbot: Squidbot) -> None:
+    """The wish is fulfilled already."""
+    write_settings(folder, {"docs": {"url": "http://127.0.0.1:9/mcp", "auth": {"type": "oauth"}}})
+    assert squidbot("servers", "logout", "docs", "--json").json == {
+        "name": "docs",
+        "signed_in": False,
+        "forgotten": False,
+    }
+    assert squidbot("servers", "logout", "docs").out == "There were no tokens for 'docs'.\n"
+
+
+def test_signing_in_to_a_server_that_is_not_there_is_exit_code_four(folder: Path, squidbot: Squidbot) -> None:
+    """Nothing to sign in to."""
+    write_settings(folder, {"docs": {"url": "http://127.0.0.1:9/mcp", "auth": {"type": "oauth"}, "max_retries": 0}})
+    ran = squidbot("servers", "login", "docs", "--json")
+    assert (ran.code, ran.error["code"]) == (4, "unavailable")
+
+
+def test_a_server_that_wants_no_sign_in_is_signed_in_to(plain: Path, squidbot: Squidbot) -> None:
+    """The question was whether one is in; one is."""
+    assert squidbot("servers", "login", "plain").out == "Signed in to 'plain'.\n"
+
+
+@pytest.mark.requirement("G-03")
+def test_the_doctor_finds_nothing_wrong_with_what_ships(squidbot: Squidbot) -> None:
+    """A fresh machine, no settings, no account: well."""
+    ran = squidbot("doctor", "--json")
+    assert ran.code == 0
+    document = ran.json
+    assert document["ok"] is True
+    assert document["findings"] == []
+    (server,) = [server for server in document["servers"] if server["name"] == "filesystem"]
+    assert server["state"] == "ready"
+    assert server["tokens"] > 500
+    assert "ok: nothing is wrong." in squidbot("doctor").out
+
+
+@pytest.mark.requirement("G-03")
+def test_the_doctor_names_everything_that_is_wrong_with_what_to_do(folder: Path, squidbot: Squidbot) -> None:
+    """All servers are tried, whatever became of the first."""
+    write_settings(folder, {"good": plain_entry(), "bad": BROKEN, "gone": {"command": "no-such-command-anywhere"}})
+    ran = squidbot("doctor", "--json")
+    assert ran.code == 1
+    findings = {finding["where"]: finding for finding in ran.json["findings"]}
+    assert findings.keys() == {"bad", "gone"}
+    assert all(finding.keys() == {"severity", "where", "message", "hint"} for finding in findings.values())
+    assert "the licence ran out" in findings["bad"]["message"]
+    assert findings["gone"]["message"] == "its command 'no-such-command-anywhere' is not on the PATH"
+    assert findings["gone"]["hint"]
+    assert {server["name"]: server["state"] for server in ran.json["servers"]}["good"] == "ready"
+    assert "error: gone: its command" in squidbot("doctor").out
+
+
+def test_the_doctor_reads_broken_settings_too(folder: Path, squidbot: Squidbot) -> None:
+    """Broken settings are what one calls a doctor for."""
+    write_settings(folder, {"a": {"comand": "x"}, "b": {"url": "ftp://x"}})
+    ran = squidbot("doctor", "--json")
+    assert ran.code == 1
+    assert len(ran.json["findings"]) >= 2
+    assert all(finding["severity"] == "error" for finding in ran.json["findings"])
+    (folder / "squidbot.json").write_text("{")
+    (finding,) = squidbot("doctor", "--json").json["findings"]
+    assert finding["where"] == "settings"
+
+
+def test_the_doctor_finds_a_state_folder_that_cannot_be_used(
+    folder: Path, plain: Path, squidbot: Squidbot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without it nothing is remembered: no lists, no tokens, no records."""
+    (folder / "file").write_text("")
+    monkeypatch.setenv("SQUIDBOT_HOME", str(folder / "file" / "state"))
+    findings = squidbot("doctor", "--json").json["findings"]
+    assert "state folder cannot be written to" in findings[0]["message"]
+    assert "SQUIDBOT_HOME" in findings[0]["hint"]
+
+
+def test_the_doctor_warns_of_lists_that_crowd_out_thinking(folder: Path, squidbot: Squidbot) -> None:
+    """A hundred thousand bytes of tools leave a model little room."""
+    script = folder / "wordy.py"
+    text = Path(plain_entry()["args"][2]).read_text()
+    script.write_text(text.replace("[ECHO, PID]", '[{**ECHO, "name": f"echo_{n}"} for n in range(900)]'))
+    write_settings(folder, {"wordy": {"command": sys.executable, "args": [str(script)]}})
+    (finding,) = squidbot("doctor", "--json").json["findings"]
+    assert (finding["severity"], finding["where"]) == ("warning", "wordy")
+    assert "tokens" in finding["message"]
+
+
+def test_the_doctor_notices_that_there_is_nothing_to_connect_to(folder: Path, squidbot: Squidbot) -> None:
+    """Settings without a server are valid, and rarely meant."""
+    write_settings(folder, {})
+    assert json.loads(squidbot("doctor", "--json").out)["findings"][0]["message"] == "there is no server to connect to"
