@@ -154,7 +154,7 @@ class Attendant:
             ) as events:
                 opening.deadline = math.inf
                 # What changed between the last list and now was announced to nobody.
-                for kind, heard in (("tools", tools), ("prompts", prompts), ("resources", resources)):
+                for kind, heard in zip(KINDS, (tools, prompts, resources), strict=True):
                     if heard:
                         self.changed(kind)
                 async for event in events:
