@@ -25,7 +25,7 @@ class BoundsConfig(Strict):
 
     bytes: Positive = 10_000_000
     blocks: Positive = 10_000
-    objects: Positive = 200_000
+    objects: Positive = 100_000
     depth: Annotated[int, Field(gt=0, le=1_000)] = 200
     tools: Positive = 2_000
     pages: Positive = 100

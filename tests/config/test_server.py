@@ -58,7 +58,7 @@ def test_the_defaults_are_as_promised() -> None:
     assert (entry.terminate_on_close, entry.load_tools, entry.load_prompts, entry.enabled) == (True,) * 4
     assert (entry.lazy, entry.required, entry.read_only, entry.allow, entry.deny) == (False, False, [], None, [])
     assert entry.bounds.model_dump() == {
-        "bytes": 10_000_000, "blocks": 10_000, "objects": 200_000, "depth": 200, "tools": 2_000, "pages": 100,
+        "bytes": 10_000_000, "blocks": 10_000, "objects": 100_000, "depth": 200, "tools": 2_000, "pages": 100,
         "notifications": 1_000,
     }  # fmt: skip
 

@@ -185,8 +185,15 @@ class MCPClient:
             return ToolResult.failed(
                 f"there is no server {server_name!r}{_meant(server_name, self._connections)}", "unavailable"
             )
-        if connection.idle and not await self._wake(connection):
-            return ToolResult.failed(unavailable(connection.config.name, connection.reason), "unavailable")
+        if connection.idle:
+            limit = connection.config.request_timeout if timeout is None else timeout
+            began = anyio.current_time()
+            woken = False
+            with anyio.move_on_after(limit):
+                woken = await self._wake(connection)
+            timeout = round(limit - (anyio.current_time() - began), 3)
+            if not woken:
+                return ToolResult.failed(unavailable(connection.config.name, connection.reason), "unavailable")
         if tool_name not in connection.catalogue.tools:
             if connection.status.state != "ready":
                 return ToolResult.failed(unavailable(connection.config.name, connection.reason), "unavailable")

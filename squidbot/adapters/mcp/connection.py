@@ -65,6 +65,7 @@ class MCPConnection:
         self._state: ServerState = "idle"
         self._since = time.time()
         self._error: MCPConnectionError | None = None
+        self._opening: anyio.CancelScope | None = None
         self._retired = False
         self._trusting = True
         self._restarts = 0
@@ -82,6 +83,8 @@ class MCPConnection:
 
     async def open(self) -> bool:
         """Connect if need be and wait for the outcome; a server that failed is tried again in the background."""
+        while self._owner is not None and (self._stopping.is_set() or self._owner.done()):
+            await self.stop()  # somebody else's stop, which must end before we begin
         if self._owner is None:
             self._stopping.clear()
             self._settled.clear()
@@ -91,11 +94,16 @@ class MCPConnection:
 
     async def stop(self) -> None:
         """Disconnect; afterwards nothing of the server is left."""
-        owner, self._owner = self._owner, None
-        if owner is not None:
-            self._stopping.set()
-            self._nudge.set()
-            await asyncio.wait([owner])
+        owner = self._owner
+        if owner is None:
+            return
+        self._stopping.set()
+        self._nudge.set()
+        if self._opening is not None:
+            self._opening.cancel()
+        await asyncio.wait([owner])
+        if self._owner is owner:
+            self._owner = None
             self._move("idle")
 
     def recall(self) -> bool:
@@ -108,7 +116,7 @@ class MCPConnection:
     @property
     def idle(self) -> bool:
         """Whether nobody keeps it up: it was never started, or was stopped."""
-        return self._owner is None
+        return self._owner is None or self._stopping.is_set()
 
     @property
     def reason(self) -> str:
@@ -196,9 +204,11 @@ class MCPConnection:
 
     async def _ask(self, method: str, params: Mapping[str, Any], *, timeout: float, **how: Any) -> dict[str, Any]:
         """One request on the session there is; sent again only if the server said that it has lost our session."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + timeout
         session = await self._ready_session(timeout)
         try:
-            return await session.interactive(method, params, timeout=timeout, **how)
+            return await session.interactive(method, params, timeout=deadline - loop.time(), **how)
         except MCPError as error:
             http = http_failure(error)
             if http is None:
@@ -208,8 +218,8 @@ class MCPConnection:
                     self._doubt(session, error.error.message)
                 raise
         self._retire(session)
-        session = await self._ready_session(timeout)
-        return await session.interactive(method, params, timeout=timeout, **how)
+        session = await self._ready_session(deadline - loop.time())
+        return await session.interactive(method, params, timeout=deadline - loop.time(), **how)
 
     async def _ready_session(self, timeout: float) -> Session:
         """The open session; waits for one that is just being opened. Raises WireError if there is none to come."""
@@ -253,7 +263,9 @@ class MCPConnection:
         try:
             config = self.config.resolved()
         except ConfigError as error:
-            return MCPConnectionError(str(error), server=self.config.name, permanent=True)
+            return MCPConnectionError(
+                str(error), server=self.config.name, reason="its settings are incomplete", permanent=True
+            )
         known = self._around.memory.recall(config.digest) if self._trusting else None
         era: Era | None = known.era if known else None
         if config.protocol != "auto":
@@ -280,21 +292,23 @@ class MCPConnection:
     async def _converse(self, config: MCPServerConfig, era: Era | None, *, over_sse: bool) -> "_Failure | None":
         """Open a session and stay with it; gives back how it failed, nothing if the end was ours."""
         opened = False
+        last_words: list[str] = []
         limit = anyio.CancelScope(deadline=anyio.current_time() + config.startup_timeout)
         around = replace(self._around, callbacks=replace(self._around.callbacks, on_event=self._on_session_event))
         try:
+            self._opening = limit
             with limit:
-                async with open_session(config, around, era, over_sse=over_sse) as session:
+                async with open_session(config, around, era, over_sse=over_sse, last_words=last_words) as session:
                     await self._refresh(None, session, over_sse=over_sse)
-                    opened, limit.deadline = True, math.inf
+                    opened, limit.deadline, self._opening = True, math.inf, None
                     await self._attend(session)
         except SessionError as error:
             return _Failure(error.why, opened, "closed" if error.closed else "refused")
         finally:
-            self._session = self._attendant = None
-        if limit.cancelled_caught:
-            late = MCPConnectionError(f"it did not answer within {config.startup_timeout:g} s", server=config.name)
-            return _Failure(connection_error(late, config, None), opened=False, cause="late")
+            self._session = self._attendant = self._opening = None
+        if limit.cancelled_caught and not self._stopping.is_set():
+            late = ChannelClosed(f"it did not answer within {config.startup_timeout:g} s", detail="".join(last_words))
+            return _Failure(connection_error(late, config, late), opened=False, cause="late")
         return None
 
     async def _attend(self, session: Session) -> None:

@@ -84,6 +84,8 @@ class FrameDispatcher:
         self._encoding = encoding
         self._amend = amend
         self._waiting: dict[int | str, asyncio.Future[dict[str, Any]]] = {}
+        self._standing: set[int | str] = set()
+        """Subscriptions, which wait for as long as the connection lives: an unreadable answer is never theirs."""
         self._abandoned: deque[int | str] = deque(maxlen=_ABANDONED)
         self._inbox = Inbox(self._send, server=server, bounds=bounds, counters=self.counters)
         self._tasks: anyio.abc.TaskGroup | None = None
@@ -103,15 +105,15 @@ class FrameDispatcher:
             request_id = fresh_id()
         elif request_id in self._waiting:
             raise ValueError(f"request id {request_id!r} is already in flight")
-        frame = self._request(method, params, request_id, opts)
         answer: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
         self._waiting[request_id] = answer
+        if method == "subscriptions/listen":
+            self._standing.add(request_id)
         try:
+            frame = self._request(method, params, request_id, opts)
             async with asyncio.timeout(opts.get("timeout")):
                 await self._channel.send(frame, request_id)
                 result = await answer
-                await self._inbox.told(request_id)
-                return result
         except ChannelClosed as end:
             raise self._closed(end) from None
         except TimeoutError:
@@ -120,8 +122,13 @@ class FrameDispatcher:
         except asyncio.CancelledError:
             self._abandon(request_id, opts, "the caller no longer waits")
             raise
+        else:
+            # The answer is here: a slow listener to its progress must not turn it into a timeout.
+            await self._inbox.told(request_id)
+            return result
         finally:
             del self._waiting[request_id]
+            self._standing.discard(request_id)
             self._inbox.forget(request_id)
             if answer.done() and not answer.cancelled():
                 answer.exception()
@@ -258,7 +265,11 @@ class FrameDispatcher:
             if (answer := self._awaited(request_id)) is not None:
                 answer.set_exception(failure)
                 return
-        waiting = [answer for answer in self._waiting.values() if not answer.done()]
+        waiting = [
+            answer
+            for request_id, answer in self._waiting.items()
+            if not answer.done() and request_id not in self._standing
+        ]
         if len(waiting) == 1:
             asyncio.get_running_loop().call_later(_PATIENCE, _fail, waiting[0], failure)
 

@@ -213,13 +213,18 @@ class ProcessChannel:
             await self._told.wait()
         return self._farewell()
 
+    @property
+    def last_words(self) -> str:
+        """The end of what the server wrote to stderr, fit to be shown."""
+        words = blanked(visible(self._last_words.text()), self._config.secrets).strip()
+        return "\n".join(words.splitlines()[-_SHOWN_LINES:])
+
     def _farewell(self) -> ChannelClosed:
         """Why the server is gone, with its last words."""
-        words = blanked(visible(self._last_words.text()), self._config.secrets).strip()
         command = blanked(" ".join([self._config.command or "", *self._config.args]), self._config.secrets)
         return ChannelClosed(
             self._exit or "it closed its output but still runs",
-            detail="\n".join(words.splitlines()[-_SHOWN_LINES:]),
+            detail=self.last_words,
             hint=f"Run `{command}` by hand to see what it says.",
         )
 
