@@ -83,7 +83,7 @@ class Events:
         self._line.append(piece)
         if self._size > self._limit:
             whole = b"".join([*self._data, *self._line])
-            self._ends = whole[:_EDGE], whole[-_EDGE:]
+            self._ends = whole[: min(_EDGE, self._limit)], whole[-_EDGE:]
             self._data.clear()
             self._line.clear()
 
