@@ -28,9 +28,15 @@ ROOMS: dict[str, Room] = {
         own=(_CORE, _SCHEMA, "squidbot._version"),
         libraries=("anyio", "httpx2", "loguru", "mcp", "mcp_types", "pydantic", "websockets"),
     ),
-    # docs/decisions/0008-a-client-brings-its-own-registry.md
+    # docs/decisions/0008-a-client-works-alone.md
     "squidbot.adapters.mcp.client": Room(
-        own=(_CORE, _SCHEMA, "squidbot.adapters.mcp", "squidbot.adapters.registry.memory"),
+        own=(
+            _CORE,
+            _SCHEMA,
+            "squidbot.adapters.mcp",
+            "squidbot.adapters.registry.memory",
+            "squidbot.adapters.schemas.checker",
+        ),
         libraries=("anyio", "loguru"),
     ),
     "squidbot.adapters.registry": Room(own=(_CORE,)),

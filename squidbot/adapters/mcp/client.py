@@ -19,6 +19,7 @@ from squidbot.adapters.mcp.remembered import Memory
 from squidbot.adapters.mcp.transports import SignIn, Transport
 from squidbot.adapters.mcp.transports.table import TRANSPORTS
 from squidbot.adapters.registry.memory import InMemoryToolRegistry
+from squidbot.adapters.schemas.checker import JSONSchemaCheck
 from squidbot.config.schema import MCPConfig
 from squidbot.core.domain.content import Content
 from squidbot.core.domain.errors import MCPConnectionError
@@ -77,7 +78,7 @@ class MCPClient:
             transports=transports,
             memory=Memory(state),
             callbacks=Callbacks(on_log or _log, on_event, sampling, elicitation, roots),
-            schemas=schemas,
+            schemas=schemas if schemas is not None else JSONSchemaCheck(),
             state=state,
             sign_in=sign_in,
         )
