@@ -45,12 +45,12 @@ def read_frame(frame: bytes, bounds: Bounds, *, encoding: str = "utf-8") -> dict
         raise Unreadable(reason, possible_ids(frame))
     try:
         message = _DECODER.decode(frame.decode(encoding, "replace"))
+        if b"\\ud" in frame or b"\\uD" in frame:
+            message = _without_lone_surrogates(message)
     except RecursionError:
         raise Unreadable("nested too deeply", possible_ids(frame)) from None
     except ValueError as error:
         raise Unreadable(f"no valid JSON: {_short(error)}", possible_ids(frame)) from None
-    if b"\\ud" in frame or b"\\uD" in frame:
-        message = _without_lone_surrogates(message)
     if message.get("jsonrpc") != "2.0":
         raise Unreadable("it does not say jsonrpc 2.0", possible_ids(frame))
     return message  # type: ignore[no-any-return]

@@ -45,6 +45,8 @@ class Lines:
             self._parts.clear()
             self._head, self._tail = whole[:_EDGE], whole[-_EDGE:]
         else:
+            if len(self._head) < _EDGE:
+                self._head = (self._head + piece)[:_EDGE]
             self._tail = (self._tail + piece[-_EDGE:])[-_EDGE:]
 
     def _take(self) -> Frame:

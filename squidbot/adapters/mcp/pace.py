@@ -34,4 +34,6 @@ class Pace:
             return min(max(retry_after, 0.0), LONGEST_WAIT)
         if self.exhausted or slow:
             return SLOW * random.uniform(0.8, 1.2)  # noqa: S311 - jitter is no secret
-        return min(FIRST * 2.0 ** (self.failures - 1), CAP) * random.uniform(0.75, 1.25)  # noqa: S311
+        # The cap is reached after a few doublings; without an end to them a year of failures would overflow.
+        doublings = min(self.failures - 1, 16)
+        return min(FIRST * 2.0**doublings, CAP) * random.uniform(0.75, 1.25)  # noqa: S311

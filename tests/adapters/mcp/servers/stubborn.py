@@ -1,0 +1,58 @@
+"""A process that is hard to end, with children that are harder: what a reaper has to deal with.
+
+python -I -S stubborn.py PIDS [ignore-eof] [ignore-term] [child] [daemon] [slow-flush] [exit]
+
+It writes the number of every process that it starts, and its own, to the file PIDS, one a line, then reads its input
+to the end. `slow-flush`: once the input has ended it needs a moment, then writes "flushed" to PIDS.
+"""
+
+import os
+import signal
+import sys
+import time
+
+
+def note(path: str, text: object) -> None:
+    with open(path, "a", encoding="ascii") as file:  # noqa: PTH123 - pathlib is half of the start time
+        file.write(f"{text}\n")
+
+
+def noted(path: str) -> int:
+    with open(path, encoding="ascii") as file:  # noqa: PTH123
+        return len(file.readlines())
+
+
+def stay(path: str) -> None:
+    note(path, os.getpid())
+    while True:
+        signal.pause()
+
+
+def main() -> None:
+    path, *ways = sys.argv[1:]
+    if "ignore-term" in ways:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    if "child" in ways and os.fork() == 0:
+        stay(path)
+    if "daemon" in ways and os.fork() == 0:
+        os.setsid()
+        if os.fork():
+            os._exit(0)
+        # The standard streams stay open: the worst kind.
+        stay(path)
+    note(path, os.getpid())
+    while noted(path) < 1 + ("child" in ways) + ("daemon" in ways):
+        time.sleep(0.005)
+    os.write(1, b"ready\n")
+    if "exit" in ways:
+        return
+    sys.stdin.buffer.read()
+    if "slow-flush" in ways:
+        time.sleep(0.7)
+        note(path, "flushed")
+    while "ignore-eof" in ways:
+        signal.pause()
+
+
+if __name__ == "__main__":
+    main()
