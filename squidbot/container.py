@@ -13,7 +13,7 @@ from dependency_injector import containers, providers
 if TYPE_CHECKING:
     # Passed on, for the signatures of those who are handed one.
     from squidbot.adapters.mcp.client import MCPClient as MCPClient  # noqa: PLC0414
-    from squidbot.adapters.mcp.transports import SignIn, Transport
+    from squidbot.adapters.mcp.transport import SignIn, Transport
     from squidbot.config.schema import MCPConfig, Settings
     from squidbot.core.ports import SchemaCheck, ToolRegistry
     from squidbot.core.services.bridge import MCPToolBridge

@@ -7,7 +7,7 @@ import pytest
 from dependency_injector import providers
 
 from squidbot import MCPClient, MCPConfig, MCPToolBridge, create_mcp_bridge
-from squidbot.adapters.mcp.transports import Opening, Streams
+from squidbot.adapters.mcp.transport import Opening, Streams
 from squidbot.adapters.mcp.transports.stdio import open_stdio
 from squidbot.adapters.registry.memory import InMemoryToolRegistry
 from squidbot.config.schema import MCPServerConfig

@@ -6,7 +6,6 @@ from typing import Any
 
 import anyio
 import pytest
-from squidbot.adapters.schemas.checker import JSONSchemaCheck
 
 from squidbot import (
     AudioContent,
@@ -17,6 +16,7 @@ from squidbot import (
     TextContent,
     ToolResult,
 )
+from squidbot.adapters.schemas.checker import JSONSchemaCheck
 from squidbot.core.domain.servers import ServerEvent, ServerLog
 from tests.fixtures.meeting import REVISIONS, Place, at
 from tests.fixtures.running import until

@@ -7,6 +7,8 @@ import socket
 import stat
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +40,26 @@ def greeted(folder: Path) -> subprocess.Popen[str]:
     process.stdin.flush()
     assert json.loads(process.stdout.readline())["result"]["serverInfo"]["name"] == "squidbot-filesystem"
     return process
+
+
+def children(pid: int) -> list[str]:
+    tasks = Path(f"/proc/{pid}/task").iterdir()
+    return [child for task in tasks for child in (task / "children").read_text().split()]
+
+
+def is_alive(pid: str) -> bool:
+    """Not so a process that ended and that nobody has asked about yet: it has no command line any more."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes() != b""
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def waiting(probe: Callable[[], object], *, within: float = 10) -> None:
+    deadline = time.monotonic() + within
+    while not probe():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.02)
 
 
 def test_a_folder_that_does_not_exist_is_a_usage_error_in_words(tmp_path: Path) -> None:
@@ -110,6 +132,31 @@ def test_a_signal_ends_the_server_quietly_though_its_input_is_open(tmp_path: Pat
         assert process.wait(timeout=10) == 0
         assert process.stderr
         assert process.stderr.read() == ""
+
+
+@pytest.mark.parametrize("end", ["input", "terminate", "kill"])
+@pytest.mark.parametrize("regex", [True, False])
+def test_a_search_that_would_go_on_for_long_does_not_hold_up_the_end_nor_outlive_it(
+    tmp_path: Path, end: str, regex: bool
+) -> None:
+    """Whoever stops a server means all of it, and means now."""
+    (tmp_path / "trap").write_text("a" * 60 + "!" if regex else "\n" * 30_000_000)
+    arguments = {"text": "(a+)+$" if regex else "none", "regex": regex}
+    params = {"name": "search_files", "arguments": arguments}
+    with greeted(tmp_path) as process:
+        assert process.stdin
+        for message in ({"method": "notifications/initialized"}, {"id": 2, "method": "tools/call", "params": params}):
+            process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+            process.stdin.flush()
+        if regex:
+            waiting(lambda: children(process.pid))
+        workers = children(process.pid)
+        if end == "input":
+            process.stdin.close()
+        else:
+            getattr(process, end)()
+        assert process.wait(timeout=5) == (-signal.SIGKILL if end == "kill" else 0)
+    waiting(lambda: not any(map(is_alive, workers)))
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

@@ -16,7 +16,7 @@ from squidbot.adapters.mcp.calling import unavailable
 from squidbot.adapters.mcp.connection import MCPConnection
 from squidbot.adapters.mcp.opening import Surroundings
 from squidbot.adapters.mcp.remembered import Memory
-from squidbot.adapters.mcp.transports import SignIn, Transport
+from squidbot.adapters.mcp.transport import SignIn, Transport
 from squidbot.adapters.mcp.transports.table import TRANSPORTS
 from squidbot.adapters.registry.memory import InMemoryToolRegistry
 from squidbot.adapters.schemas.checker import JSONSchemaCheck

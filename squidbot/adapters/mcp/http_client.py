@@ -8,7 +8,7 @@ import httpx2
 from squidbot.adapters.mcp.http_plain import plain_http
 from squidbot.adapters.mcp.network import where
 from squidbot.adapters.mcp.oauth import auth_for
-from squidbot.adapters.mcp.transports import Opening
+from squidbot.adapters.mcp.transport import Opening
 from squidbot.config.schema import MCPServerConfig
 from squidbot.core.domain.errors import MCPConnectionError
 

@@ -24,7 +24,7 @@ from squidbot.adapters.mcp.callback import PATH, free_port, waiting
 from squidbot.adapters.mcp.http_plain import SIGN_IN_FAILED
 from squidbot.adapters.mcp.network import where
 from squidbot.adapters.mcp.tokens import Tokens, token_path
-from squidbot.adapters.mcp.transports import Opening, SignIn
+from squidbot.adapters.mcp.transport import Opening, SignIn
 from squidbot.config.schema import MCPServerConfig
 from squidbot.core.domain.errors import MCPConnectionError
 

@@ -16,7 +16,7 @@ from squidbot.adapters.mcp.dispatcher import FrameDispatcher, StreamDispatcher
 from squidbot.adapters.mcp.eras import Era, negotiate
 from squidbot.adapters.mcp.remembered import Memory
 from squidbot.adapters.mcp.session import Session
-from squidbot.adapters.mcp.transports import Opening, SignIn, Streams, Transport
+from squidbot.adapters.mcp.transport import Opening, SignIn, Streams, Transport
 from squidbot.adapters.mcp.transports.stdio import ProcessChannel
 from squidbot.adapters.mcp.transports.table import TRANSPORTS
 from squidbot.config.schema import MCPServerConfig

@@ -30,7 +30,10 @@ def main() -> int:
     _forget_start()
     signal.signal(signal.SIGTERM, _leave)
     signal.signal(signal.SIGINT, _leave)
-    return _serve_stdio(sandbox) if options.http is None else _serve_http(sandbox, options.http)
+    try:
+        return _serve_stdio(sandbox) if options.http is None else _serve_http(sandbox, options.http)
+    finally:
+        sandbox.closing.set()
 
 
 def _options() -> argparse.Namespace:

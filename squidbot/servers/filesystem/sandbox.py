@@ -73,6 +73,8 @@ class Sandbox:
         self.root = root
         self.changing = threading.Lock()
         """To be held by whoever changes something, so that looking, deciding and writing are one step."""
+        self.closing = threading.Event()
+        """Set when nobody waits for answers any more; whoever is still searching stops."""
 
     @classmethod
     def open(cls, folder: Path) -> "Sandbox":
@@ -80,6 +82,7 @@ class Sandbox:
         return cls(os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
 
     def close(self) -> None:
+        self.closing.set()
         os.close(self.root)
 
     @contextlib.contextmanager

@@ -12,6 +12,7 @@ import json
 import os
 import re
 import resource
+import signal
 import subprocess
 import sys
 import time
@@ -27,6 +28,7 @@ MAX_FILE = 100_000_000
 _MAX_LINE = 10_000
 _SHOWN_LINE = 300
 _GRACE = 1.0
+_GLANCE = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +76,7 @@ def scan(sandbox: Sandbox, query: Query) -> Findings:
     matches: list[Match] = []
     searched = 0
     for entry in sandbox.walk(start, MAX_DEPTH):
-        if time.monotonic() > deadline:
+        if _is_over(sandbox, deadline):
             return Findings(tuple(matches), searched, late)
         inside = parts_of(entry.path)[len(start) :]
         if query.glob is not None and not glob_fits(inside, query.glob):
@@ -84,7 +86,7 @@ def scan(sandbox: Sandbox, query: Query) -> Findings:
         matches.extend(itertools.islice(found, query.limit + 1 - len(matches)))
         if len(matches) > query.limit:
             return Findings(tuple(matches[: query.limit]), searched, f"stopped at {query.limit} matches")
-    return Findings(tuple(matches), searched, late if time.monotonic() > deadline else None)
+    return Findings(tuple(matches), searched, late if _is_over(sandbox, deadline) else None)
 
 
 def glob_fits(parts: Parts, glob: str) -> bool:
@@ -130,7 +132,7 @@ def _lines(sandbox: Sandbox, entry: Entry, *, fits: Callable[[str], object], dea
                 line = raw.decode("utf-8", "replace").rstrip("\r\n")
                 if fits(line):
                     yield Match(entry.path, number, line[:_SHOWN_LINE])
-                if time.monotonic() > deadline:
+                if _is_over(sandbox, deadline):
                     return
     except (Refused, OSError):
         # Gone, swapped or unreadable since it was listed: not ours to report in a search.
@@ -138,42 +140,67 @@ def _lines(sandbox: Sandbox, entry: Entry, *, fits: Callable[[str], object], dea
 
 
 def _in_worker(sandbox: Sandbox, query: Query) -> Findings:
+    deadline = time.monotonic() + query.seconds + _GRACE
     job = json.dumps({"root": sandbox.root, "query": dataclasses.asdict(query)})
     # -P, and our own path handed on: a module that somebody wrote into the folder must never be imported.
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    try:
-        done = subprocess.run(
-            [sys.executable, "-P", "-m", "squidbot.servers.filesystem.search"],
-            input=job,
-            capture_output=True,
-            text=True,
-            timeout=query.seconds + _GRACE,
-            pass_fds=(sandbox.root,),
-            env=environment,
-            check=True,
-        )
-    except subprocess.TimeoutExpired:
+    with subprocess.Popen(
+        [sys.executable, "-P", "-m", "squidbot.servers.filesystem.search"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        pass_fds=(sandbox.root,),
+        env=environment,
+    ) as process:
+        answer = json.loads(_answer(process, job, lambda: _is_over(sandbox, deadline)) or "null")
+    if answer is None:
         raise Refused(
             f"the expression {query.text!r} took longer than {query.seconds:g} seconds: make it simpler"
             " (no repetition inside a repetition), search a smaller path, or set regex to false"
-        ) from None
-    answer = json.loads(done.stdout)
+        )
     if "refused" in answer:
         raise Refused(answer["refused"])
     return Findings(tuple(Match(**match) for match in answer["matches"]), answer["searched"], answer["cut"])
 
 
+def _answer(process: subprocess.Popen[str], job: str, is_over: Callable[[], bool]) -> str:
+    """What the worker says, nothing if it had to be killed."""
+    untold: str | None = job
+    while not is_over():
+        try:
+            return process.communicate(untold, timeout=_GLANCE)[0]
+        except subprocess.TimeoutExpired:
+            untold = None
+    process.kill()
+    return process.communicate()[0]
+
+
+def _is_over(sandbox: Sandbox, deadline: float) -> bool:
+    return sandbox.closing.is_set() or time.monotonic() > deadline
+
+
 def _work() -> None:
     job = json.load(sys.stdin)
     query = Query(**job["query"])
-    # Whatever becomes of the one who asked, this process ends.
-    seconds = int(query.seconds + _GRACE) + 1
-    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+    _end_with(os.getppid(), seconds=query.seconds + _GRACE)
     try:
         answer = dataclasses.asdict(scan(Sandbox(job["root"]), query))
     except Refused as refusal:
         answer = {"refused": str(refusal)}
     json.dump(answer, sys.stdout)
+
+
+def _end_with(parent: int, *, seconds: float) -> None:
+    """Whatever becomes of the one who asked, this process ends: matching lets signals through, little else does."""
+
+    def look(_signal: int, _frame: object) -> None:
+        if os.getppid() != parent:
+            os._exit(1)
+
+    signal.signal(signal.SIGALRM, look)
+    signal.setitimer(signal.ITIMER_REAL, _GLANCE, _GLANCE)
+    limit = int(seconds) + 1
+    resource.setrlimit(resource.RLIMIT_CPU, (limit, limit))
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from mcp import MCPError
 
 from squidbot.adapters.mcp.channel import Bounds
 from squidbot.adapters.mcp.dispatcher import StreamDispatcher
-from squidbot.adapters.mcp.transports import Opening
+from squidbot.adapters.mcp.transport import Opening
 from squidbot.adapters.mcp.transports.http import open_http
 from squidbot.config.schema import MCPServerConfig
 

@@ -8,7 +8,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from squidbot.adapters.mcp.http_client import open_client
 from squidbot.adapters.mcp.http_guard import HTTPGuard
-from squidbot.adapters.mcp.transports import Opening, SDKStreams
+from squidbot.adapters.mcp.transport import Opening, SDKStreams
 from squidbot.config.schema import MCPServerConfig
 
 _MARGIN = 65_536

@@ -14,7 +14,7 @@ from squidbot.adapters.mcp.http_client import PATIENCE, open_client
 from squidbot.adapters.mcp.http_failure import RequestId, lost_frame, refused_frame
 from squidbot.adapters.mcp.http_plain import media_type, read_rest, same_origin
 from squidbot.adapters.mcp.network import describe, refused, unreachable, where
-from squidbot.adapters.mcp.transports import Opening
+from squidbot.adapters.mcp.transport import Opening
 from squidbot.config.schema import MCPServerConfig
 from squidbot.core.domain.errors import MCPConnectionError
 

@@ -17,7 +17,7 @@ import anyio
 from squidbot.adapters.mcp import reaper
 from squidbot.adapters.mcp.channel import ChannelClosed, Frame
 from squidbot.adapters.mcp.lines import Lines
-from squidbot.adapters.mcp.transports import Opening
+from squidbot.adapters.mcp.transport import Opening
 from squidbot.config.schema import MCPServerConfig
 from squidbot.core.domain.errors import MCPConnectionError
 from squidbot.core.domain.text import blanked, visible

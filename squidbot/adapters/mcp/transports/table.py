@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from squidbot.adapters.mcp.transports import Transport
+from squidbot.adapters.mcp.transport import Transport
 from squidbot.adapters.mcp.transports.http import open_http
 from squidbot.adapters.mcp.transports.sse import open_sse
 from squidbot.adapters.mcp.transports.stdio import open_stdio

@@ -16,7 +16,7 @@ from websockets.typing import Subprotocol
 
 from squidbot.adapters.mcp.channel import MEGABYTE, Bounds, ChannelClosed, Frame, Oversize
 from squidbot.adapters.mcp.network import refused, tls, unreachable, where
-from squidbot.adapters.mcp.transports import Opening
+from squidbot.adapters.mcp.transport import Opening
 from squidbot.config.schema import MCPServerConfig
 from squidbot.core.domain.errors import MCPConnectionError
 
