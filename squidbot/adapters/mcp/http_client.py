@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 import httpx2
 
 from squidbot.adapters.mcp.http_plain import plain_http
-from squidbot.adapters.mcp.network import where
+from squidbot.adapters.mcp.network import unsendable, where
 from squidbot.adapters.mcp.oauth import auth_for
 from squidbot.adapters.mcp.transport import Opening
 from squidbot.config.schema import MCPServerConfig
@@ -37,11 +37,6 @@ async def open_client(
     except httpx2.InvalidURL:
         raise MCPConnectionError("the url is no valid url", server=config.name, permanent=True) from None
     except UnicodeEncodeError:
-        raise MCPConnectionError(
-            f"a header for {where(config.url or '')} has characters that HTTP headers cannot carry",
-            server=config.name,
-            hint="Headers are ASCII: check `headers`, and the secrets that they take from variables.",
-            permanent=True,
-        ) from None
+        raise unsendable(config.name, where(config.url or "")) from None
     async with client:
         yield client

@@ -31,6 +31,16 @@ HINTS: Mapping[int, str] = {
 }
 
 
+def unsendable(server: str, place: str) -> MCPConnectionError:
+    """The error for a header that cannot be sent; its value may be a secret."""
+    return MCPConnectionError(
+        f"a header for {place} has characters that HTTP headers cannot carry",
+        server=server,
+        hint="Headers are ASCII: check `headers`, and the secrets that they take from variables.",
+        permanent=True,
+    )
+
+
 class Refused(httpx2.TransportError):
     """We would not do what the server led to; the text says what, for people."""
 

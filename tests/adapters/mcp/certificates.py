@@ -1,6 +1,6 @@
 """A certificate authority that lives for one test."""
 
-import datetime
+import datetime as dt
 import ipaddress
 import ssl
 from pathlib import Path
@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-DAY = datetime.timedelta(days=1)
+DAY = dt.timedelta(days=1)
 
 
 class Authority:
@@ -20,7 +20,7 @@ class Authority:
         self._folder = folder
         self._key = ec.generate_private_key(ec.SECP256R1())
         self._name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "an authority of a test")])
-        self._now = datetime.datetime.now(datetime.UTC)
+        self._now = dt.datetime.now(dt.UTC)
         constraints = x509.BasicConstraints(ca=True, path_length=None)
         certificate = self._certificate(self._name, self._key, until=self._now + DAY, extension=constraints)
         self.file = folder / "authority.pem"
@@ -49,7 +49,7 @@ class Authority:
         name: x509.Name,
         key: ec.EllipticCurvePrivateKey,
         *,
-        until: datetime.datetime,
+        until: dt.datetime,
         extension: x509.ExtensionType,
     ) -> x509.Certificate:
         builder = x509.CertificateBuilder().subject_name(name).issuer_name(self._name).public_key(key.public_key())

@@ -15,7 +15,7 @@ from websockets.frames import CloseCode
 from websockets.typing import Subprotocol
 
 from squidbot.adapters.mcp.channel import MEGABYTE, Bounds, ChannelClosed, Frame, Oversize
-from squidbot.adapters.mcp.network import refused, tls, unreachable, where
+from squidbot.adapters.mcp.network import refused, tls, unreachable, unsendable, where
 from squidbot.adapters.mcp.transport import Opening
 from squidbot.config.schema import MCPServerConfig
 from squidbot.core.domain.errors import MCPConnectionError
@@ -50,6 +50,8 @@ class _ConnectHere(connect):
 
 async def _connect(config: MCPServerConfig, bounds: Bounds, place: str) -> ClientConnection:
     timeout = config.timeout or _PATIENCE
+    if not all(f"{name}{value}".isascii() for name, value in config.headers.items()):
+        raise unsendable(config.name, place)
     try:
         return await _ConnectHere(
             config.url or "",
@@ -79,10 +81,6 @@ async def _connect(config: MCPServerConfig, bounds: Bounds, place: str) -> Clien
         raise _no_websocket(config.name, place) from error
     except OSError as error:
         raise unreachable(error, server=config.name, place=place) from error
-    except (UnicodeError, ValueError):
-        raise MCPConnectionError(
-            f"a header for {place} has characters that HTTP headers cannot carry", server=config.name, permanent=True
-        ) from None
 
 
 def _no_websocket(server: str, place: str) -> MCPConnectionError:

@@ -67,7 +67,7 @@ async def test_64_calls_are_on_their_way_at_once() -> None:
         anyio.create_task_group() as tasks,
     ):
         for _ in range(64):
-            tasks.start_soon(dispatcher.send_raw_request, "tools/call", {}, {"timeout": 20})
+            tasks.start_soon(dispatcher.send_raw_request, "tools/call", None)
     assert len(waiting) == 64
 
 
