@@ -1,5 +1,6 @@
 """The root of all commands: names and one line each, and the one place where errors become exit codes."""
 
+import io
 import itertools
 import sys
 
@@ -37,8 +38,9 @@ def root() -> None:
 def main(arguments: list[str]) -> int:
     """Run the command that `arguments` name; the answer is the exit code."""
     for stream in (sys.stdout, sys.stderr):
-        # A character that the terminal's encoding does not have is written out, it never ends the program.
-        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+        if isinstance(stream, io.TextIOWrapper):
+            # A character that the terminal's encoding does not have is written out, it never ends the program.
+            stream.reconfigure(errors="backslashreplace")
     # What a parser's error needs to know is known only after parsing: so this much is looked up beforehand.
     invocation = Invocation(json="--json" in itertools.takewhile("--".__ne__, arguments))
     try:

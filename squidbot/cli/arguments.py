@@ -28,6 +28,8 @@ def read_arguments(pairs: Sequence[str], whole: str | None) -> GivenArguments:
         key, equals, text = pair.partition("=")
         if not equals or not key:
             raise _wrong(f"{pair!r} is no argument", "Arguments are written key=value, or all at once as --args JSON.")
+        if any("\ud800" <= character <= "\udfff" for character in pair):
+            raise _wrong(f"argument {key!r} is no UTF-8 text", "Put bytes into a file of their own, and name the file.")
         if key in texts:
             raise _wrong(f"argument {key!r} is given twice", "Give a list as JSON: key='[1, 2]'.")
         texts[key] = _read_file(text[1:], f"{key}=@") if text.startswith("@") else text

@@ -1,14 +1,12 @@
 """`squidbot doctor`: looks at everything that a run depends on, and says what to do about what is wrong."""
 
 import importlib.metadata
-import os
 import platform
-import shutil
 import tempfile
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import click
 
@@ -19,9 +17,6 @@ from squidbot.cli.invocation import Invocation
 from squidbot.cli.shapes import status_json, tokens_of
 from squidbot.core.domain.errors import ConfigError
 from squidbot.core.domain.servers import ServerStatus
-
-if TYPE_CHECKING:
-    from squidbot.config.schema import MCPServerConfig
 
 MANY_TOKENS = 25_000
 """Beyond this a list of tools crowds out what an agent is to think about."""
@@ -49,14 +44,14 @@ class Examined:
 @click.pass_obj
 def doctor(call: Invocation) -> int:
     """Start every server and look for whatever is wrong; exits with 1 if there is something."""
+    call.says_what_is_wrong()
     findings = list(_state_findings(call.container.state()))
     examined: list[Examined] = []
     source = None
     try:
         source = call.settings.source
-        missing = _missing_commands(call.container.mcp_config().servers)
-        examined = call.run(lambda: _examine(call, without=missing.keys()))
-        findings += [*missing.values(), *_server_findings(examined, missing=missing.keys())]
+        examined = call.run(lambda: _examine(call))
+        findings += _server_findings(examined)
     except ConfigError as error:
         findings += _settings_findings(error)
     if call.json:
@@ -66,12 +61,11 @@ def doctor(call: Invocation) -> int:
     return FAILED if findings else DONE
 
 
-async def _examine(call: Invocation, *, without: Collection[str]) -> list[Examined]:
+async def _examine(call: Invocation) -> list[Examined]:
     """Start the servers side by side, and see what came of each."""
     async with call.container.client() as client:
-        names = [status.name for status in client.statuses() if status.state != "disabled"]
-        with call.output.waiting(f"Starting {len(names)} server{'s'[: len(names) != 1]}…"):
-            await client.connect_all([name for name in names if name not in without])
+        with call.output.waiting("Starting all servers…"):
+            await client.connect_all()
         return [Examined(status, tokens_of(client.get_available_tools(status.name))) for status in client.statuses()]
 
 
@@ -93,26 +87,13 @@ def _settings_findings(error: ConfigError) -> Iterator[Finding]:
         yield Finding("error", problem.path or "settings", problem.message, problem.hint)
 
 
-def _missing_commands(servers: "Mapping[str, MCPServerConfig]") -> dict[str, Finding]:
-    """Servers whose program is nowhere, and which need not be tried."""
-    found = {}
-    for name, server in servers.items():
-        # A command with a slash is a path, which only the start itself can judge.
-        if server.enabled and server.command is not None and "/" not in server.command:
-            path = server.child_environment().get("PATH", os.defpath)
-            if shutil.which(server.command, path=path) is None:
-                message = f"its command {server.command!r} is not on the PATH"
-                found[name] = Finding("error", name, message, "Install it, or write its whole path.")
-    return found
-
-
-def _server_findings(examined: Sequence[Examined], *, missing: Collection[str]) -> Iterator[Finding]:
+def _server_findings(examined: Sequence[Examined]) -> Iterator[Finding]:
     enabled = [server for server in examined if server.status.state != "disabled"]
     if not enabled:
         yield Finding("warning", "settings", "there is no server to connect to", "Add one: squidbot servers add.")
     for server in enabled:
         status = server.status
-        if status.state != "ready" and status.name not in missing:
+        if status.state != "ready":
             yield Finding("error", status.name, status.error or f"it is {status.state}", status.hint)
     total = sum(server.tokens for server in enabled)
     if total > MANY_TOKENS:

@@ -53,7 +53,9 @@ def explained(error: BaseException) -> CommandError:
         case KeyboardInterrupt() | click.Abort():
             return CommandError("interrupted", code="interrupted", exit_code=INTERRUPTED)
         case OSError():
-            return CommandError(str(error), code="failed", exit_code=FAILED)
+            reason = error.strerror or str(error)
+            message = f"{str(error.filename)!r}: {reason}" if error.filename else reason
+            return CommandError(message, code="failed", exit_code=FAILED)
         case _:
             return CommandError(
                 f"internal error: {type(error).__name__}: {error}",

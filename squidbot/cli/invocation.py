@@ -42,6 +42,10 @@ class Invocation:
         self.output.secrets = container.secrets()
         return container
 
+    def says_what_is_wrong(self) -> None:
+        """Keep warnings out of the log unless asked: this command's answer is what they say."""
+        self.verbosity = self.verbosity or -1
+
     @property
     def settings(self) -> "Settings":
         """The settings in force. Raises ConfigError."""

@@ -103,6 +103,7 @@ def remove_server(call: Invocation, name: str) -> None:
 @click.pass_obj
 def test_servers(call: Invocation, name: str | None) -> int:
     """Start a server, or all, and see whether it answers."""
+    call.says_what_is_wrong()
     names = None if name is None else [call.known_server(name)]
 
     async def ask() -> list[ServerStatus]:
@@ -188,7 +189,7 @@ def _show(call: Invocation, statuses: Sequence[ServerStatus]) -> None:
         call.output.table(("name", "transport", "state", "tools", "protocol"), [_row(status) for status in statuses])
         for status in statuses:
             if status.error:
-                hint = f" {status.hint}" if status.hint else ""
+                hint = f"\n  {status.hint}" if status.hint else ""
                 call.output.note(f"{status.name}: {status.error}{hint}")
     else:
         call.output.note("There are no servers. 'squidbot servers add' adds one, 'squidbot init' writes a first file.")

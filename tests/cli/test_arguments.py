@@ -1,5 +1,6 @@
 """`key=value` on the command line."""
 
+import io
 import json
 from pathlib import Path
 from typing import Any
@@ -84,6 +85,12 @@ def test_a_file_is_read_whole_and_typed_like_a_value(folder: Path) -> None:
     assert typed("text=@note.txt", "list=@list.json") == {"text": "line 1\nline 2\n", "list": [1, 2]}
 
 
+def test_standard_input_is_a_file_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that a pipe can feed a tool."""
+    monkeypatch.setattr("sys.stdin", io.StringIO("from a pipe"))
+    assert typed("text=@-") == {"text": "from a pipe"}
+
+
 def test_all_at_once_is_json_and_a_pair_goes_on_top(folder: Path) -> None:
     """Programs write one document; a person changes one value of it."""
     (folder / "all.json").write_text('{"n": 1, "text": "a"}')
@@ -96,6 +103,7 @@ def test_all_at_once_is_json_and_a_pair_goes_on_top(folder: Path) -> None:
     [
         (["word"], None, "'word' is no argument"),
         (["=x"], None, "'=x' is no argument"),
+        (["text=\udcff"], None, "argument 'text' is no UTF-8 text"),
         (["n=1", "n=2"], None, "argument 'n' is given twice"),
         (["text=@gone.txt"], None, "text=@gone.txt: the file cannot be read: no such file or directory"),
         (["text=@."], None, "is a directory"),

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 LEVELS: Final[dict[LogLevel, str]] = {level: level.upper() for level in LOG_SEVERITY}
 """The protocol's eight levels in our log."""
 
-_BY_VERBOSITY: Final = ("WARNING", "INFO", "DEBUG")
+_BY_VERBOSITY: Final = ("ERROR", "WARNING", "INFO", "DEBUG")
 LIBRARIES: Final = ("squidbot", "mcp", "httpx2", "httpcore2", "websockets", "asyncio")
 """Who logs by the standard library; foreign ones speak below a warning of themselves, not of what they do for us."""
 _LONGEST: Final = 4_000
@@ -26,7 +26,7 @@ _COLORS: Final = ((40, "31"), (30, "33"), (20, "36"), (0, "2"))
 
 
 def set_up_logging(*, verbosity: int = 0, secrets: Collection[str] = ()) -> None:
-    """Send the log to stderr: warnings, with `verbosity` 1 also information, with 2 everything.
+    """Send the log to stderr: warnings, with `verbosity` 1 also information, with 2 everything; with -1 only errors.
 
     `secrets` is looked at anew for each line, so that what the settings add to it later is blanked too.
     """
@@ -35,7 +35,7 @@ def set_up_logging(*, verbosity: int = 0, secrets: Collection[str] = ()) -> None
             logger.level(name)
         except ValueError:  # one of those that loguru lacks
             logger.level(name, no=LOG_SEVERITY[protocol_level])
-    level = _BY_VERBOSITY[min(verbosity, len(_BY_VERBOSITY) - 1)]
+    level = _BY_VERBOSITY[min(verbosity + 1, len(_BY_VERBOSITY) - 1)]
     logger.enable("squidbot")
     logger.remove()
     logger.add(_writer(secrets, traces=level == "DEBUG"), level=level, format="{message}")
@@ -68,16 +68,19 @@ def _writer(secrets: Collection[str], *, traces: bool) -> Callable[["Message"], 
     def write(message: "Message") -> None:
         stream = sys.stderr  # looked up each time: a progress bar puts itself before it
         dressed = stream.isatty() and not os.environ.get("NO_COLOR")
-        text = blanked(_text(message.record, traces=traces), secrets)
-        stream.write(_line(message.record, visible(head_and_tail(text, _LONGEST), newlines=False), dressed=dressed))
+        text = head_and_tail(blanked(_text(message.record, traces=traces), secrets), _LONGEST)
+        # Line ends stay visible as such: a server's last words are several, and run together they are a riddle.
+        text = " | ".join(line.strip() for line in text.splitlines() if line.strip())
+        stream.write(_line(message.record, visible(text, newlines=False), dressed=dressed))
         stream.flush()
 
     return write
 
 
 def _text(record: "Record", *, traces: bool) -> str:
-    server = record["extra"].get("server")
-    text = f"{server}: {record['message']}" if server else record["message"]
+    server, text = record["extra"].get("server"), record["message"]
+    if server and repr(server) not in text:
+        text = f"{server}: {text}"
     error = record["exception"]
     if error is None or error.value is None:
         return text

@@ -44,7 +44,7 @@ def test_structured_log_data_is_shown_as_it_is(capsys: Capture) -> None:
 
 
 @pytest.mark.parametrize(
-    ("verbosity", "seen"), [(0, ["w"]), (1, ["i", "n", "w"]), (2, ["d", "i", "n", "w"]), (9, list("dinw"))]
+    ("verbosity", "seen"), [(-1, []), (0, ["w"]), (1, ["i", "n", "w"]), (2, ["d", "i", "n", "w"]), (9, list("dinw"))]
 )
 def test_more_is_said_when_asked(verbosity: int, seen: list[str], capsys: Capture) -> None:
     """Quiet by default: a log that says everything is not read."""
@@ -106,3 +106,10 @@ def test_libraries_warn_through_the_same_log(library: str, capsys: Capture) -> N
     written = capsys.readouterr().err
     assert "WARNING  careful with {this}" in written
     assert "chat" not in written
+
+
+def test_last_words_of_several_lines_stay_told_apart(capsys: Capture) -> None:
+    """One line of the log, but not one sentence; and a server that is named already is not named twice."""
+    set_up_logging()
+    logger.bind(server="fs").warning("server 'fs' is gone: exit code 1\n    no licence\n\n    bye")
+    assert capsys.readouterr().err.endswith("WARNING  server 'fs' is gone: exit code 1 | no licence | bye\n")
