@@ -155,7 +155,7 @@ def test_a_search_that_would_go_on_for_long_does_not_hold_up_the_end_nor_outlive
             process.stdin.close()
         else:
             getattr(process, end)()
-        assert process.wait(timeout=5) == (-signal.SIGKILL if end == "kill" else 0)
+        assert process.wait(timeout=8) == (-signal.SIGKILL if end == "kill" else 0)
     waiting(lambda: not any(map(is_alive, workers)))
 
 

@@ -119,6 +119,16 @@ def test_an_expression_that_would_run_for_ever_is_ended_in_time(sandbox: Sandbox
     assert time.monotonic() - start < 10
 
 
+def test_a_process_that_fails_is_not_mistaken_for_a_slow_expression(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The model would mend an expression that is right."""
+    monkeypatch.setattr("sys.path", [])
+    monkeypatch.setattr("sys.executable", "/bin/false")
+    with pytest.raises(RuntimeError, match="the process of a search ended with 1"):
+        search(sandbox, Query(text="a", regex=True))
+
+
 def test_a_search_never_imports_what_lies_in_the_folder(
     sandbox: Sandbox, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

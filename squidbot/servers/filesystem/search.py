@@ -141,7 +141,7 @@ def _lines(sandbox: Sandbox, entry: Entry, *, fits: Callable[[str], object], dea
 
 def _in_worker(sandbox: Sandbox, query: Query) -> Findings:
     deadline = time.monotonic() + query.seconds + _GRACE
-    job = json.dumps({"root": sandbox.root, "query": dataclasses.asdict(query)})
+    job = json.dumps({"root": sandbox.root, "parent": os.getpid(), "query": dataclasses.asdict(query)})
     # -P, and our own path handed on: a module that somebody wrote into the folder must never be imported.
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     with subprocess.Popen(
@@ -153,6 +153,8 @@ def _in_worker(sandbox: Sandbox, query: Query) -> Findings:
         env=environment,
     ) as process:
         answer = json.loads(_answer(process, job, lambda: _is_over(sandbox, deadline)) or "null")
+    if process.returncode > 0:
+        raise RuntimeError(f"the process of a search ended with {process.returncode}")
     if answer is None:
         raise Refused(
             f"the expression {query.text!r} took longer than {query.seconds:g} seconds: make it simpler"
@@ -172,7 +174,7 @@ def _answer(process: subprocess.Popen[str], job: str, is_over: Callable[[], bool
         except subprocess.TimeoutExpired:
             untold = None
     process.kill()
-    return process.communicate()[0]
+    return ""
 
 
 def _is_over(sandbox: Sandbox, deadline: float) -> bool:
@@ -180,9 +182,12 @@ def _is_over(sandbox: Sandbox, deadline: float) -> bool:
 
 
 def _work() -> None:
-    job = json.load(sys.stdin)
+    text = sys.stdin.read()
+    if not text:
+        return  # The one who asked is gone already.
+    job = json.loads(text)
     query = Query(**job["query"])
-    _end_with(os.getppid(), seconds=query.seconds + _GRACE)
+    _end_with(job["parent"], seconds=query.seconds + _GRACE)
     try:
         answer = dataclasses.asdict(scan(Sandbox(job["root"]), query))
     except Refused as refusal:
