@@ -29,6 +29,7 @@ _LISTENING = 1.0
 """Seconds for which a result waits for a slow listener to its progress."""
 _REMIND = 60.0
 """Seconds between two warnings of the same kind about one server."""
+_CHANGES = frozenset(f"notifications/{kind}/list_changed" for kind in ("tools", "prompts", "resources"))
 
 
 class InboundContext:
@@ -73,6 +74,7 @@ class Inbox:
         self._warned: dict[str, float] = {}
         self._answering: dict[int | str, anyio.CancelScope] = {}
         self._progress: dict[int | str, _Progress] = {}
+        self._changes: dict[str, Mapping[str, Any] | None] = {}
         self._backlog: deque[tuple[str, Mapping[str, Any] | None]] = deque(maxlen=_BACKLOG)
         self._arrived = asyncio.Event()
         self._tasks: anyio.abc.TaskGroup | None = None
@@ -113,9 +115,14 @@ class Inbox:
         if method != "notifications/progress":
             return True
         match params:
-            case {"progressToken": int() | str() as token, "progress": int() | float() as done}:
-                heard = self._progress.get(token)
-                if heard is not None and self._tasks is not None and heard.update(done, params or {}):
+            case {"progressToken": int() | str() as token, "progress": said}:
+                heard, done = self._progress.get(token), _number(said)
+                if (
+                    heard is not None
+                    and done is not None
+                    and self._tasks is not None
+                    and heard.update(done, params or {})
+                ):
                     self._tasks.start_soon(heard.tell)
         return False
 
@@ -126,11 +133,10 @@ class Inbox:
         if method == "notifications/cancelled":
             self._cancel((params or {}).get("requestId"))
             return
-        if method.endswith("/list_changed"):
+        if method in _CHANGES:
             # One that waits stands for all that follow, so a storm of them costs nothing and the last is never lost.
-            if (method, params) not in self._backlog:
-                self._backlog.append((method, params))
-                self._arrived.set()
+            self._changes[method] = params
+            self._arrived.set()
             return
         second, seen = self._window
         now = time.monotonic()
@@ -150,8 +156,8 @@ class Inbox:
         while True:
             await self._arrived.wait()
             self._arrived.clear()
-            while self._backlog:
-                method, params = self._backlog.popleft()
+            while self._changes or self._backlog:
+                method, params = self._changes.popitem() if self._changes else self._backlog.popleft()
                 try:
                     await on_notify(context, method, params)
                 except Exception as error:  # noqa: BLE001 - a handler's fault must not end the connection
@@ -209,14 +215,8 @@ class _Progress:
 
     def update(self, done: float, params: Mapping[str, Any]) -> bool:
         """Note the news; True if somebody must be set to telling it."""
-        total, message = params.get("total"), params.get("message")
-        self._news.append(
-            (
-                float(done),
-                float(total) if isinstance(total, int | float) else None,
-                message if isinstance(message, str) else None,
-            )
-        )
+        message = params.get("message")
+        self._news.append((done, _number(params.get("total")), message if isinstance(message, str) else None))
         was_idle = self.idle.is_set()
         self.idle.clear()
         return was_idle
@@ -230,3 +230,11 @@ class _Progress:
             logger.warning("a listener for progress failed: {!r}", error)
         finally:
             self.idle.set()
+
+
+def _number(value: Any) -> float | None:
+    """A number as we can count with it; JSON knows some that are too large for that."""
+    try:
+        return float(value) if isinstance(value, int | float) else None
+    except OverflowError:
+        return None
