@@ -44,7 +44,8 @@ def builtin_entries(environ: Mapping[str, str] | None = None) -> dict[str, dict[
         name: {
             **entry,
             "command": sys.executable,
-            "args": ["-m", f"squidbot.servers.{name}"],
+            # -P: a `squidbot` folder in the working directory is not us.
+            "args": ["-P", "-m", f"squidbot.servers.{name}"],
             # A server's environment is minimal: without this it would look for its folder elsewhere.
             "env": {**entry.get("env", {}), "SQUIDBOT_HOME": str(state_folder(environ))},
         }

@@ -17,7 +17,7 @@ def test_every_built_in_definition_starts_something_that_exists() -> None:
     assert {"filesystem", "brave"} <= set(DEFAULT_MCP_SERVERS)
     for name, server in DEFAULT_MCP_SERVERS.items():
         if server.command == sys.executable:
-            assert find_spec(server.args[1]), name
+            assert find_spec(server.args[2]), name
         else:
             assert (name, server.command, server.args[1].rpartition("@")[0]) == (
                 "brave",
@@ -40,7 +40,7 @@ def test_settings_name_a_built_in_without_defining_it() -> None:
     """Own fields go on top; arguments are added, variables merged."""
     entry = {"args": ["/data"], "env": {"A": "1"}, "lazy": True, "read_only": []}
     server = MCPConfig.from_dict({"servers": {"filesystem": entry}}).servers["filesystem"]
-    assert server.args == ["-m", "squidbot.servers.filesystem", "/data"]
+    assert server.args == ["-P", "-m", "squidbot.servers.filesystem", "/data"]
     assert server.env.keys() == {"A", "SQUIDBOT_HOME"}
     assert (server.lazy, server.read_only) == (True, [])
 

@@ -91,7 +91,7 @@ def test_an_agent_file_with_tools_of_type_mcp_is_read(tmp_path: Path, caplog: py
         "own": ("python", ["s.py"]),
         "git-5": ("uvx", ["mcp-server-git"]),
     }
-    assert servers["filesystem"].args == ["-m", "squidbot.servers.filesystem"]
+    assert servers["filesystem"].args == ["-P", "-m", "squidbot.servers.filesystem"]
     assert servers["filesystem"].config == {"a": 1}
     assert (
         "nobody owns the package 'mcp-server-filesystem'; the built-in server 'filesystem' takes its place"
