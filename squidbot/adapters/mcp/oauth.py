@@ -62,7 +62,10 @@ class _SignedIn(OAuthClientProvider):
 
     async def async_auth_flow(self, request: httpx2.Request) -> Flow:
         """Never raises: what goes wrong is told to the transport, which fails this one request with it."""
-        if self._initialized and self.context.is_token_valid():
+        if not self._initialized:
+            async with self.context.lock:
+                await self._initialize()
+        if self.context.is_token_valid():
             # Past the SDK's lock, which is held from before a request until its answer: one at a time.
             token = self.context.current_tokens
             self._add_auth_header(request)
