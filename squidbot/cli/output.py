@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 from squidbot.cli.errors import CommandError
-from squidbot.cli.exits import DONE
 from squidbot.core.domain.text import blanked, visible
 from squidbot.core.ports import OnProgress
 
@@ -55,7 +54,6 @@ class Output:
         except BrokenPipeError:
             # `squidbot tools list | head`: the rest is not wanted, and Python must not complain about it at exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            raise click.exceptions.Exit(DONE) from None
 
     def heading(self, text: str, *, beside: str = "") -> None:
         """A title, with a word beside it."""
@@ -73,14 +71,15 @@ class Output:
             self.write(_columns([[header.upper() for header in headers], *cells]))
 
     def json_text(self, value: Any) -> None:
-        """JSON for people: coloured on a terminal."""
-        text = json.dumps(value, indent=2, ensure_ascii=self.dressed)
+        """JSON for people: coloured on a terminal, and nothing in it unseen."""
+        text = json.dumps(value, indent=2, ensure_ascii=False)
         if not self.dressed:
-            self.write(text)
+            self.write(visible(text) if self.on_terminal else text)
             return
-        from rich.json import JSON
+        from rich.highlighter import JSONHighlighter
+        from rich.text import Text
 
-        _console(sys.stdout).print(JSON(text, ensure_ascii=True))
+        _console(sys.stdout).print(JSONHighlighter()(Text(visible(text))), soft_wrap=True)
 
     def labelled(self, label: str, text: str, *, hint: str | None = None) -> None:
         """A verdict and its words, with what to do about it on the next line."""
@@ -166,15 +165,17 @@ class Output:
         from rich.table import Table
         from rich.text import Text
 
+        console = _console(sys.stdout)
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
         for index, header in enumerate(headers):
-            last = index == len(headers) - 1
-            table.add_column(header, style="cyan" if index == 0 else "", overflow="fold", no_wrap=False, ratio=None)
-            if not last:
-                table.columns[-1].no_wrap = max((len(row[index]) for row in rows), default=0) <= _widest_unwrapped()
+            # Names are there to be copied: they stay whole unless one alone would take most of the line.
+            widest = max(len(row[index]) for row in rows)
+            whole = index < len(headers) - 1 and widest <= max(24, console.width * 2 // 3)
+            table.add_column(header, style="cyan" if index == 0 else "", overflow="fold", no_wrap=whole)
         for row in rows:
+            # As Text, so that square brackets in foreign words are words, not rich's markup.
             table.add_row(*(Text(cell, style=_COLORS.get(cell, "")) for cell in row))
-        _console(sys.stdout).print(table)
+        console.print(table)
 
 
 _COLORS = {
@@ -185,11 +186,6 @@ _COLORS = {
     "degraded": "yellow",
     "warning": "yellow",
 }
-
-
-def _widest_unwrapped() -> int:
-    """Names stay whole unless they alone would take most of the line."""
-    return max(24, os.get_terminal_size(sys.stdout.fileno()).columns * 2 // 3)
 
 
 def _is_dressed(stream: TextIO) -> bool:

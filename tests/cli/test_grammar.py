@@ -105,7 +105,7 @@ def loaded(*arguments: str) -> set[str]:
 
 def test_telling_the_version_loads_no_library() -> None:
     """Prompts and scripts ask for it all the time; it costs what Python costs."""
-    assert not loaded("--version") & {"click", "rich", "mcp", "pydantic", "typing", "loguru", "dependency_injector"}
+    assert not loaded("--version") & {"click", "rich", "mcp", "pydantic", "loguru", "dependency_injector"}
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["tools", "--help"], ["tools", "call", "--help"], ["doctor", "-h"]])

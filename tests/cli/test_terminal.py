@@ -101,9 +101,9 @@ def test_structured_answers_are_coloured_json(folder: Path) -> None:
     text = Path(plain_entry()["args"][2]).read_text()
     script.write_text(text.replace("return _said(text)", 'return {"content": [], "structuredContent": {"said": text}}'))
     write_settings(folder, {"s": {"command": sys.executable, "args": [str(script)]}})
-    _, shown = on_terminal("tools", "call", "echo", "--args", json.dumps({"text": "\x9b2J[red]x"}))
+    _, shown = on_terminal("tools", "call", "echo", "--args", json.dumps({"text": "ü\x9b2J[red]x"}))
     assert COLOR.search(shown)
-    assert '"said": "\\u009b2J[red]x"' in ESCAPE.sub("", shown)
+    assert '"said": "ü\\x9b2J[red]x"' in ESCAPE.sub("", shown)
 
 
 def test_an_error_is_red_and_its_hint_is_beside_it(plain: Path) -> None:
