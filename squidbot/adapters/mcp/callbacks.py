@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import mcp_types as types
 from loguru import logger
 from mcp.client.session import ClientRequestContext
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from squidbot._version import __version__
 from squidbot.core.domain.servers import ServerEvent, ServerLog
@@ -89,7 +89,7 @@ def session_callbacks(callbacks: Callbacks, server: str) -> dict[str, Any]:
 def _sampling(answer: Answer, server: str) -> Callable[..., Awaitable[Any]]:
     async def sample(context: ClientRequestContext, params: types.CreateMessageRequestParams) -> Any:
         del context
-        result = await answer(server, params.model_dump(mode="json", by_alias=True, exclude_none=True))
+        result = await _asked(answer, server, params)
         if result is None:
             return types.ErrorData(code=types.INVALID_REQUEST, message="Sampling was declined")
         return _typed(result, types.CreateMessageResultWithTools if params.tools else types.CreateMessageResult)
@@ -100,7 +100,7 @@ def _sampling(answer: Answer, server: str) -> Callable[..., Awaitable[Any]]:
 def _elicitation(answer: Answer, server: str) -> Callable[..., Awaitable[Any]]:
     async def elicit(context: ClientRequestContext, params: types.ElicitRequestParams) -> Any:
         del context
-        result = await answer(server, params.model_dump(mode="json", by_alias=True, exclude_none=True))
+        result = await _asked(answer, server, params)
         return _typed({"action": "decline"} if result is None else result, types.ElicitResult)
 
     return elicit
@@ -119,9 +119,20 @@ def _roots(roots: Sequence[str | Path]) -> Callable[..., Awaitable[Any]]:
     return list_roots
 
 
-def _typed(result: Mapping[str, Any], model: type[BaseModel]) -> BaseModel:
+async def _asked(answer: Answer, server: str, params: BaseModel) -> Mapping[str, Any] | types.ErrorData | None:
+    """What the program answers; a fault of its own is not told to the server, and never raised into a call."""
+    try:
+        return await answer(server, params.model_dump(mode="json", by_alias=True, exclude_none=True))
+    except Exception as error:  # noqa: BLE001 - whoever answers may have bugs
+        logger.bind(server=server).warning("answering server {!r} failed: {!r}", server, error)
+        return types.ErrorData(code=types.INTERNAL_ERROR, message="the client could not answer")
+
+
+def _typed(result: Mapping[str, Any] | types.ErrorData, model: type[BaseModel]) -> BaseModel:
+    if isinstance(result, types.ErrorData):
+        return result
     try:
         return model.model_validate(dict(result))
-    except ValidationError as error:
-        logger.warning("an answer to a server is not valid: {}", str(error).splitlines()[0])
+    except (TypeError, ValueError) as error:
+        logger.warning("an answer to a server is not valid: {}", str(error).split("\n", 1)[0])
         return types.ErrorData(code=types.INTERNAL_ERROR, message="the client's answer is not valid")

@@ -93,14 +93,16 @@ async def checked(result: ToolResult, tool: ToolDefinition, schemas: SchemaCheck
 def connection_error(error: BaseException, config: MCPServerConfig, end: ChannelClosed | None) -> MCPConnectionError:
     """Why a server could not be reached or was lost: which, by what way, for what reason, and what to try."""
     found = _leaf(error)
-    where = f"url {blanked(config.url, config.secrets)}" if config.url else f"command {config.command!r}"
+    command = repr(blanked(config.command or "", config.secrets))
+    where = f"url {blanked(config.url, config.secrets)}" if config.url else f"command {command}"
+    words: str | None = None
     hint: str | None = None
     status: int | None = None
     retry_after: float | None = None
     detail = ""
     match found:
         case MCPConnectionError():
-            reason, hint = str(found), found.hint
+            words, reason, hint = str(found), found.reason, found.hint
             status, retry_after, permanent = found.status, found.retry_after, found.permanent
         case MCPError():
             http = http_failure(found)
@@ -110,19 +112,21 @@ def connection_error(error: BaseException, config: MCPServerConfig, end: Channel
             permanent = status is not None and 400 <= status < 500 and status not in (408, 425, 429)
         case ValidationError():
             reason, permanent = "it answered the opening with something that is no valid answer", False
+        case OSError():
+            reason, permanent = found.strerror or type(found).__name__, False
         case _:
             reason, permanent = str(found) or type(found).__name__, False
     if end is not None and not isinstance(found, MCPConnectionError):
         reason, detail, hint = str(end), end.detail, end.hint or hint
         status = end.status or status
-    reason = clean(reason, config)
-    lines = [reason if repr(config.command) in reason else f"{where}: {reason}"]
+    words = clean(words or reason, config)
+    lines = [words if command in words else f"{where}: {words}"]
     lines += [f"    {line}" for line in blanked(visible(detail), config.secrets).splitlines()]
     return MCPConnectionError(
         "\n".join(lines),
         server=config.name,
-        reason=reason,
-        hint=hint or HINTS.get(status or 0),
+        reason=clean(reason, config),
+        hint=blanked(hint, config.secrets) if hint else HINTS.get(status or 0),
         status=status,
         retry_after=retry_after,
         permanent=permanent,

@@ -21,7 +21,7 @@ from mcp.shared.inbound import (
     encode_header_value,
     mcp_param_headers,
 )
-from mcp_types import INVALID_REQUEST
+from mcp_types import INVALID_PARAMS, INVALID_REQUEST
 from pydantic import BaseModel, ValidationError
 
 from squidbot.adapters.mcp.channel import Bounds
@@ -78,7 +78,11 @@ class Session:
         if self._meta is not None:
             outgoing["_meta"] = {**self._meta, **outgoing.get("_meta", {})}
             opts["headers"].update(_routing_headers(method, outgoing, headers))
-        return await self.wire.send_raw_request(method, outgoing, opts)
+        try:
+            return await self.wire.send_raw_request(method, outgoing, opts)
+        except (TypeError, ValueError, RecursionError) as error:
+            reason = f"it cannot be written as JSON: {str(error)[:200]}"
+            raise WireError(INVALID_PARAMS, f"the request was not sent, {reason}", "protocol") from None
 
     async def interactive(
         self,

@@ -92,6 +92,7 @@ def _start(config: MCPServerConfig) -> _Process:
         raise MCPConnectionError(
             f"cannot start {config.command!r}: {error.strerror}",
             server=config.name,
+            reason=f"it cannot be started: {error.strerror}",
             permanent=error.errno != errno.EAGAIN,
         ) from None
     finally:
@@ -109,6 +110,7 @@ def _working_folder(config: MCPServerConfig) -> Path | None:
         raise MCPConnectionError(
             f"cannot start {config.command!r}: its folder {config.cwd!r} does not exist",
             server=config.name,
+            reason="its working folder does not exist",
             hint="Correct `cwd` in the server's settings, or make the folder.",
             permanent=True,
         )
@@ -128,7 +130,9 @@ def _find(config: MCPServerConfig, environment: Mapping[str, str], folder: Path 
         if (found := shutil.which(name, path=environment.get("PATH", os.defpath))) is not None:
             return found
         reason, hint = "was not found on PATH", f"Install {name!r}, or give its full path as `command`."
-    raise MCPConnectionError(f"command {name!r} {reason}", server=config.name, hint=hint, permanent=True)
+    raise MCPConnectionError(
+        f"command {name!r} {reason}", server=config.name, reason=f"its command {reason}", hint=hint, permanent=True
+    )
 
 
 class ProcessChannel:
