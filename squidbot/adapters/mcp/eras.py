@@ -20,6 +20,8 @@ Era: TypeAlias = Literal["legacy", "modern"]
 
 _HEAD_START = 1.0
 """Seconds that `server/discover` has before `initialize` follows."""
+_LAST_CHANCE = 5.0
+"""Seconds that it has once `initialize` was refused."""
 
 
 async def negotiate(session: ClientSession, wire: Wire, era: Era | None) -> Era:
@@ -71,6 +73,9 @@ class _Race:
         except (MCPError, ValidationError, RuntimeError) as error:
             # A slow server may have taken our probe for the opening: then the probe's answer is yet to come.
             self._failure = error
+            with anyio.move_on_after(_LAST_CHANCE):
+                await self._refused.wait()
+            rivals.cancel()
             return
         self._winner = "legacy"
         rivals.cancel()

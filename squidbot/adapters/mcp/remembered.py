@@ -4,15 +4,26 @@ import json
 import os
 import tempfile
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from loguru import logger
 
 from squidbot.adapters.mcp.eras import Era
 
 _LARGEST = 64_000_000
+_SHAPE: Mapping[str, Any] = {
+    "era": str,
+    "protocol": str,
+    "over_sse": bool,
+    "instructions": str | None,
+    "info": dict,
+    "tools": list,
+    "prompts": list,
+    "resources": list,
+    "templates": list,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +52,8 @@ class Memory:
         """What is known; a file that cannot be read is as good as none."""
         if digest not in self._known and self._folder is not None:
             try:
-                path = self._folder / f"{digest}.json"
-                if path.stat().st_size <= _LARGEST:
-                    self._known[digest] = Remembered(**json.loads(path.read_bytes()))
-            except (OSError, ValueError, TypeError, RecursionError):
+                self._known[digest] = _read(self._folder / f"{digest}.json")
+            except (OSError, ValueError, RecursionError):
                 return None
         return self._known.get(digest)
 
@@ -57,15 +66,33 @@ class Memory:
             return
         try:
             self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            handle, name = tempfile.mkstemp(dir=self._folder, prefix=".new-")
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                json.dump(asdict(known), file)
-            Path(name).replace(self._folder / f"{digest}.json")
+            _write(
+                self._folder / f"{digest}.json",
+                json.dumps({part.name: getattr(known, part.name) for part in fields(known)}),
+            )
         except OSError as error:
             logger.warning("what was learnt of a server cannot be kept: {}", error.strerror)
 
-    def forget(self, digest: str) -> None:
-        """What was known has proved wrong."""
-        self._known.pop(digest, None)
-        if self._folder is not None:
-            (self._folder / f"{digest}.json").unlink(missing_ok=True)
+
+def _read(path: Path) -> Remembered:
+    """What a file of ours holds. Raises OSError, or ValueError where it is no file of ours."""
+    if path.stat().st_size > _LARGEST:
+        raise ValueError("too large")
+    raw = json.loads(path.read_bytes())
+    if not isinstance(raw, dict) or raw.keys() != _SHAPE.keys() or raw["era"] not in get_args(Era):
+        raise ValueError("not what is kept of a server")
+    if not all(isinstance(raw[key], kind) for key, kind in _SHAPE.items()):
+        raise ValueError("not of the kind that is kept of a server")
+    return Remembered(**raw)
+
+
+def _write(path: Path, text: str) -> None:
+    """Put `text` into a file that is there whole or not at all. Raises OSError, and then leaves nothing behind."""
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".new-")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        Path(name).replace(path)
+    except OSError:
+        Path(name).unlink(missing_ok=True)
+        raise
