@@ -18,6 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 REVISIONS = ("2025-11-25", "2026-07-28")
 PACKAGE = "@modelcontextprotocol/conformance"
 DEADLINE = 300.0
+"""Seconds for all scenarios of one revision."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,8 @@ class Verdict:
     scenario: str
     is_required: bool
     failures: tuple[str, ...]
+    last_words: str = ""
+    """What a client that failed said on stderr."""
 
     @property
     def passed(self) -> bool:
@@ -43,12 +46,13 @@ def required(revision: str) -> list[str]:
 def judge(client: Path, revision: str) -> list[Verdict]:
     """Play every scenario of the revision against the client program. Raises PeerMissing without the judge."""
     with tempfile.TemporaryDirectory() as folder:
-        program = f"{sys.executable} {client.relative_to(ROOT)}"
-        options = ("--command", program, "--requirements", revision, "--timeout", "60000", "-o", folder)
+        program = f"{sys.executable} tests/conformance/turn.py {client.relative_to(ROOT)}"
+        patience = str(int(DEADLINE * 1000))  # of one client, which first waits for its turn
+        options = ("--command", program, "--requirements", revision, "--timeout", patience, "-o", folder)
         subprocess.run(
             [*node_program(PACKAGE), "client", *options],
             cwd=ROOT,
-            env=os.environ | {"PYTHONWARNINGS": "ignore"},
+            env=os.environ | {"PYTHONWARNINGS": "ignore", "SQUIDBOT_TEST_TURNS": folder},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             timeout=DEADLINE,
@@ -67,7 +71,10 @@ def _verdict(checks: Path, folder: Path, wanted: set[str]) -> Verdict:
         for check in found
         if check["status"] == "FAILURE"
     )
-    return Verdict(name, name in wanted, failures or (() if found else ("no check ran",)))
+    if not found:
+        failures = ("no check ran",)
+    last_words = (checks.parent / "stderr.txt").read_text(encoding="utf-8", errors="replace")[-500:] if failures else ""
+    return Verdict(name, name in wanted, failures, last_words)
 
 
 def main() -> int:
@@ -79,7 +86,8 @@ def main() -> int:
         print(f"{revision}: {passed} of {len(required(revision))} required scenarios pass")
         for verdict in verdicts:
             if verdict.failures:
-                print(f"  {'required' if verdict.is_required else 'unscored'} {verdict.scenario}: {verdict.failures}")
+                print(f"  {'required' if verdict.is_required else 'unscored'} {verdict.scenario}")
+                print("".join(f"    {line}\n" for line in (*verdict.failures, *verdict.last_words.splitlines()[-3:])))
     return 0
 
 
