@@ -84,7 +84,7 @@ MAY_IMPORT_LATE = (
 )
 
 MAY_PRINT = ("squidbot.cli", "squidbot.__main__", "squidbot.servers")
-OWNS_TASKS = ("squidbot.adapters.mcp.connection",)
+OWNS_TASKS = ("squidbot.adapters.mcp.supervisor",)
 SHELLS = (
     "os.system",
     "os.popen",

@@ -19,6 +19,7 @@ from mcp.client.subscriptions import (
 )
 
 from squidbot.adapters.mcp.catalogue import KINDS, Kind
+from squidbot.adapters.mcp.dispatcher import WireError
 from squidbot.adapters.mcp.http_guard import failure_of
 from squidbot.adapters.mcp.pace import Pace
 from squidbot.adapters.mcp.session import Session
@@ -37,7 +38,8 @@ _APART = 0.5
 """Seconds between two looks at the same server."""
 _FAR_APART = 30.0
 """The same, for a server that announces changes and has none."""
-_PROBE = 5.0
+_PROBE = 3.0
+"""Seconds for a server to show that it is there."""
 
 
 class Attendant:
@@ -51,6 +53,8 @@ class Attendant:
         self._kinds: set[Kind] = set()
         self._changed = asyncio.Event()
         self._doubted = asyncio.Event()
+        self._suspected = asyncio.Event()
+        self._ping = "server/discover" if session.era == "modern" else "ping"
         self._subscriptions: set[str] = set()
         self._resubscribe = anyio.CancelScope()
 
@@ -103,10 +107,27 @@ class Attendant:
             for kind in KINDS:
                 self.changed(kind)
 
+    def suspect(self) -> None:
+        """A call was not answered in time: see whether the server still answers anything at all."""
+        self._suspected.set()
+
+    async def take_pulse(self, gone: Callable[[], None]) -> None:
+        """Once suspected, a server that nobody else waits for must answer a ping, or it is `gone`."""
+        while True:
+            await self._suspected.wait()
+            self._suspected.clear()
+            if self._session.wire.busy:
+                continue
+            try:
+                await self._session.request(self._ping, timeout=_PROBE)
+            except WireError:
+                gone()
+            except MCPError:
+                continue
+
     async def _answers(self, lost: Callable[[], None]) -> bool:
-        method = "server/discover" if self._session.era == "modern" else "ping"
         try:
-            await self._session.request(method, timeout=_PROBE)
+            await self._session.request(self._ping, timeout=_PROBE)
         except MCPError as error:
             http = failure_of(error.error.data)
             if http is not None and http.session_lost:

@@ -1,42 +1,24 @@
-"""One live server, owned by one task: it opens, listens, notices the end, and comes back by itself.
-
-Everything with a lifetime (process, socket, session) is entered and left in the owner task, so that `start` and
-`stop` may be called from any other. This is the only module that creates tasks outside of a task group.
-"""
+"""One live server: kept up by its supervisor, asked through its session."""
 
 import asyncio
-import math
-import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
-import anyio
-from loguru import logger
 from mcp import MCPError
-from mcp_types import CONNECTION_CLOSED
 
-from squidbot.adapters.mcp.attendant import CHANGES, Attendant
-from squidbot.adapters.mcp.calling import checked, clean, connection_error, failed_call, http_failure, request_error
-from squidbot.adapters.mcp.catalogue import Catalogue, Kind, fetch
-from squidbot.adapters.mcp.channel import Bounds, ChannelClosed
+from squidbot.adapters.mcp.breaker import Breaker
+from squidbot.adapters.mcp.calling import checked, failed_call, http_failure, request_error
+from squidbot.adapters.mcp.catalogue import Catalogue
 from squidbot.adapters.mcp.content import rendered_prompt, resource_contents, tool_result
-from squidbot.adapters.mcp.dispatcher import WireError
-from squidbot.adapters.mcp.eras import Era
-from squidbot.adapters.mcp.opening import SessionError, Surroundings, open_session
-from squidbot.adapters.mcp.pace import Pace
-from squidbot.adapters.mcp.remembered import Remembered
-from squidbot.adapters.mcp.session import Session
+from squidbot.adapters.mcp.opening import Surroundings
+from squidbot.adapters.mcp.supervisor import NotReady, Supervisor
 from squidbot.config.schema import MCPServerConfig
 from squidbot.core.domain.content import Content
-from squidbot.core.domain.errors import ConfigError, MCPConnectionError
+from squidbot.core.domain.errors import MCPConnectionError
 from squidbot.core.domain.prompts import RenderedPrompt
-from squidbot.core.domain.servers import ServerEvent, ServerState, ServerStatus
-from squidbot.core.domain.tools import ToolDefinition, ToolResult
+from squidbot.core.domain.servers import ServerStatus
+from squidbot.core.domain.tools import Failure, ToolDefinition, ToolResult
 from squidbot.core.ports import OnProgress
-
-_SSE_INSTEAD = frozenset({400, 404, 405, 406})
-"""Statuses by which a server that knows only the old SSE transport refuses a POST."""
 
 
 class MCPConnection:
@@ -50,95 +32,72 @@ class MCPConnection:
         on_change: Callable[[], None] = lambda: None,
     ) -> None:
         self.config = config
-        self.catalogue = Catalogue()
         self._around = around or Surroundings()
-        self._on_change = on_change
-        self._bounds = Bounds(**config.bounds.model_dump())
+        self._supervisor = Supervisor(config, self._around, on_change=on_change)
         self._timeout = config.timeout or 30.0
-        self._known: Remembered | None = None
-        self._owner: asyncio.Task[None] | None = None
-        self._stopping = asyncio.Event()
-        self._nudge = asyncio.Event()
-        self._settled = asyncio.Event()
-        self._session: Session | None = None
-        self._attendant: Attendant | None = None
-        self._state: ServerState = "idle"
-        self._since = time.time()
-        self._error: MCPConnectionError | None = None
-        self._opening: anyio.CancelScope | None = None
-        self._retired = False
-        self._trusting = True
-        self._restarts = 0
+        self._breaker = Breaker()
+        self._calls = self._failed = 0
+        self._losses = -1
 
     # Life
 
     async def start(self) -> None:
         """Connect, and stay connected. Raises MCPConnectionError if it does not come up; then nothing is left."""
         if not await self.open():
-            error = self._error or MCPConnectionError(
-                f"server {self.config.name!r} was stopped", server=self.config.name
-            )
+            name = self.config.name
+            error = self._supervisor.error or MCPConnectionError(f"server {name!r} was stopped", server=name)
             await self.stop()
             raise error
 
     async def open(self) -> bool:
         """Connect if need be and wait for the outcome; a server that failed is tried again in the background."""
-        while self._owner is not None and (self._stopping.is_set() or self._owner.done()):
-            await self.stop()  # somebody else's stop, which must end before we begin
-        if self._owner is None:
-            self._stopping.clear()
-            self._settled.clear()
-            self._owner = asyncio.create_task(self._own(), name=f"squidbot server {self.config.name}")
-        await self._settled.wait()
-        return self._state == "ready"
+        return await self._supervisor.open()
 
     async def stop(self) -> None:
         """Disconnect; afterwards nothing of the server is left."""
-        owner = self._owner
-        if owner is None:
-            return
-        self._stopping.set()
-        self._nudge.set()
-        if self._opening is not None:
-            self._opening.cancel()
-        await asyncio.wait([owner])
-        if self._owner is owner:
-            self._owner = None
-            self._move("idle")
+        await self._supervisor.stop()
 
     def recall(self) -> bool:
         """Know the server's lists from the last time, without connecting; False if there was none."""
-        known = self._around.memory.recall(self.config.digest)
-        if known is not None and self._known is None:
-            self._apply(known)
-        return known is not None
+        return self._supervisor.recall()
 
     @property
     def idle(self) -> bool:
         """Whether nobody keeps it up: it was never started, or was stopped."""
-        return self._owner is None or self._stopping.is_set()
+        return self._supervisor.idle
 
     @property
     def reason(self) -> str:
         """Why it cannot be used, in short, for a model."""
-        return self._error.reason if self._error else "it is not connected"
+        return self._supervisor.reason
+
+    @property
+    def catalogue(self) -> Catalogue:
+        """What the server offers, as far as is known."""
+        return self._supervisor.catalogue
 
     @property
     def status(self) -> ServerStatus:
         """How the server is."""
-        session, known = self._session, self._known
+        life = self._supervisor
+        session, known, error = life.session, life.known, life.error
         return ServerStatus(
             name=self.config.name,
             transport=self.config.transport,
-            state="disabled" if not self.config.enabled else self._state,
-            tools=len(self.catalogue.tools) if known is not None else None,
+            state="disabled" if not self.config.enabled else life.state,
+            tools=len(life.catalogue.tools) if known is not None else None,
             protocol=session.protocol if session else None,
-            error=str(self._error) if self._error else None,
-            hint=self._error.hint if self._error else None,
-            since=self._since,
+            error=str(error) if error else None,
+            hint=error.hint if error else None,
+            since=life.since,
             instructions=known.instructions if known else None,
             info=known.info if known else {},
-            counters={**(session.wire.counters if session else {}), "restarts": self._restarts},
+            counters={
+                **(session.wire.counters if session else {}),
+                "restarts": life.restarts,
+                "calls": self._calls,
+                "failed": self._failed,
+            },
         )
 
     # Use
@@ -146,7 +105,7 @@ class MCPConnection:
     async def list_tools(self) -> list[ToolDefinition]:
         """The server's tools, asked for anew. Raises MCPConnectionError."""
         try:
-            await self._refresh({"tools"}, await self._ready_session(self._timeout))
+            await self._supervisor.refresh({"tools"}, await self._supervisor.ready_session(self._timeout))
         except MCPError as error:
             raise request_error(error, "tools/list", self.config) from None
         return list(self.catalogue.tools.values())
@@ -161,14 +120,30 @@ class MCPConnection:
     ) -> ToolResult:
         """Call a tool. Raises nothing but cancellation: every failure is a result with `is_error`."""
         limit = self.config.request_timeout if timeout is None else timeout
+        now = asyncio.get_running_loop().time
+        if (wait := self._breaker.wait(now(), life=self._supervisor.restarts)) > 0:
+            return ToolResult.failed(
+                f"server {self.config.name!r} is not available: {self._breaker.failures} calls in a row failed, "
+                f"the last with: {self._breaker.last}. It is tried again in {wait:.0f} s",
+                "unavailable",
+                retry_after=wait,
+            )
+        self._calls += 1
         params = {"name": name, "arguments": dict(arguments or {})}
         try:
             raw = await self._ask(
                 "tools/call", params, timeout=limit, on_progress=on_progress, headers=self.catalogue.headers.get(name)
             )
         except MCPError as error:
-            return failed_call(error, name, config=self.config, timeout=limit)
-        result = tool_result(raw, blocks=self._bounds.blocks)
+            failed = failed_call(error, name, config=self.config, timeout=limit)
+            if failed.failure and failed.failure.kind == "timeout" and self._supervisor.attendant is not None:
+                self._supervisor.attendant.suspect()
+            self._failed += 1
+            if self._is_servers_fault(error, failed):
+                self._breaker.failed(failed.text, now(), life=self._supervisor.restarts)
+            return failed
+        self._breaker.succeeded()
+        result = tool_result(raw, blocks=self.config.bounds.blocks)
         tool = self.catalogue.tools.get(name)
         return result if tool is None else await checked(result, tool, self._around.schemas)
 
@@ -189,9 +164,9 @@ class MCPConnection:
 
     async def subscribe(self, uri: str, *, wanted: bool = True) -> None:
         """Hear of updates of a resource (`resource_updated` events), or with `wanted` false no longer."""
-        session = await self._ready_session(self._timeout)
-        if session.era == "modern" and self._attendant is not None:
-            (self._attendant.subscribe if wanted else self._attendant.unsubscribe)(uri)
+        session = await self._supervisor.ready_session(self._timeout)
+        if session.era == "modern" and self._supervisor.attendant is not None:
+            (self._supervisor.attendant.subscribe if wanted else self._supervisor.attendant.unsubscribe)(uri)
         else:
             method = "resources/subscribe" if wanted else "resources/unsubscribe"
             await self._ask_or_raise(method, {"uri": uri}, f"resource {uri!r}")
@@ -206,7 +181,7 @@ class MCPConnection:
         """One request on the session there is; sent again only if the server said that it has lost our session."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + timeout
-        session = await self._ready_session(timeout)
+        session = await self._supervisor.ready_session(timeout)
         try:
             return await session.interactive(method, params, timeout=deadline - loop.time(), **how)
         except MCPError as error:
@@ -215,218 +190,21 @@ class MCPConnection:
                 raise
             if not http.session_lost:
                 if http.status is None:
-                    self._doubt(session, error.error.message)
+                    self._supervisor.doubt(session, error.error.message)
                 raise
-        self._retire(session)
-        session = await self._ready_session(deadline - loop.time())
+        self._supervisor.retire(session)
+        session = await self._supervisor.ready_session(deadline - loop.time())
         return await session.interactive(method, params, timeout=deadline - loop.time(), **how)
 
-    async def _ready_session(self, timeout: float) -> Session:
-        """The open session; waits for one that is just being opened. Raises WireError if there is none to come."""
-        if self._session is not None and self._state == "ready" and not self._retired:
-            return self._session
-        if self._owner is not None and (self._retired or self._state == "connecting"):
-            with anyio.move_on_after(timeout):
-                await self._settled.wait()
-        if self._session is None or self._state != "ready":
-            raise WireError(CONNECTION_CLOSED, self.reason, "unavailable")
-        return self._session
-
-    # The owner
-
-    async def _own(self) -> None:
-        loop = asyncio.get_running_loop()
-        began = loop.time()
-        pace = Pace(self.config.max_retries)
-        self._move("connecting")
-        try:
-            while not self._stopping.is_set():
-                opened = loop.time()
-                error = await self._live()
-                if self._stopping.is_set() or error is None:
-                    continue
-                self._restarts += 1
-                if self._state == "ready":
-                    began = loop.time()
-                pace.failed(lasted=loop.time() - opened)
-                late = loop.time() - began >= self.config.startup_timeout
-                final = pace.exhausted or error.permanent or late
-                self._fail(error, final=final)
-                with anyio.move_on_after(pace.wait(retry_after=error.retry_after, slow=final)):
-                    await self._stopping.wait()
-        finally:
-            self._session = None
-            self._settled.set()
-
-    async def _live(self) -> MCPConnectionError | None:
-        """Open the server and stay with it to the end; gives back what went wrong, nothing if the end was ours."""
-        try:
-            config = self.config.resolved()
-        except ConfigError as error:
-            return MCPConnectionError(
-                str(error), server=self.config.name, reason="its settings are incomplete", permanent=True
-            )
-        known = self._around.memory.recall(config.digest) if self._trusting else None
-        era: Era | None = known.era if known else None
-        if config.protocol != "auto":
-            era = config.protocol
-        over_sse = known is not None and known.over_sse
-        while True:
-            failure = await self._converse(config, era, over_sse=over_sse)
-            if failure is None or failure.opened or self._stopping.is_set():
-                return failure.error if failure else None
-            if known is not None:
-                # What was true the last time perhaps no longer is: find out again, at once if it was refused.
-                known, self._trusting = None, False
-                if failure.cause != "refused":
-                    return failure.error
-                era, over_sse = None if config.protocol == "auto" else era, False
-            elif config.transport == "http" and not over_sse and failure.error.status in _SSE_INSTEAD:
-                over_sse = True
-            elif failure.cause == "closed" and era is None:
-                # Some servers exit at a method that they do not know.
-                era = "legacy"
-            else:
-                return failure.error
-
-    async def _converse(self, config: MCPServerConfig, era: Era | None, *, over_sse: bool) -> "_Failure | None":
-        """Open a session and stay with it; gives back how it failed, nothing if the end was ours."""
-        opened = False
-        last_words: list[str] = []
-        limit = anyio.CancelScope(deadline=anyio.current_time() + config.startup_timeout)
-        around = replace(self._around, callbacks=replace(self._around.callbacks, on_event=self._on_session_event))
-        try:
-            self._opening = limit
-            with limit:
-                async with open_session(config, around, era, over_sse=over_sse, last_words=last_words) as session:
-                    await self._refresh(None, session, over_sse=over_sse)
-                    opened, limit.deadline, self._opening = True, math.inf, None
-                    await self._attend(session)
-        except SessionError as error:
-            return _Failure(error.why, opened, "closed" if error.closed else "refused")
-        finally:
-            self._session = self._attendant = self._opening = None
-        if limit.cancelled_caught and not self._stopping.is_set():
-            late = ChannelClosed(f"it did not answer within {config.startup_timeout:g} s", detail="".join(last_words))
-            return _Failure(connection_error(late, config, late), opened=False, cause="late")
-        return None
-
-    async def _attend(self, session: Session) -> None:
-        """Be ready until the server ends, we stop, or the session turns out to be lost."""
-        name = self.config.name
-        attendant = Attendant(
-            session, server=name, timeout=self._timeout, refresh=lambda kinds: self._refresh(kinds, session)
-        )
-        self._nudge.clear()
-        self._retired, self._trusting = False, True
-        self._session, self._attendant, self._error = session, attendant, None
-        self._move("ready")
-        self._settled.set()
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(attendant.follow_changes)
-            tasks.start_soon(self._nudge_at_end, session)
-            if session.era == "modern":
-                tasks.start_soon(attendant.listen, self._on_updated)
-            if self.config.transport == "http":
-                tasks.start_soon(attendant.ask_after, self._recovered, lambda: self._retire(session))
-            if not self._stopping.is_set():
-                await self._nudge.wait()
-            tasks.cancel_scope.cancel()
-        if session.wire.ended.is_set() and not self._stopping.is_set():
-            raise session.wire.end or ChannelClosed("the connection ended")
-
-    async def _nudge_at_end(self, session: Session) -> None:
-        await session.wire.ended.wait()
-        self._nudge.set()
-
-    # What it learns
-
-    async def _refresh(self, kinds: set[Kind] | None, session: Session, *, over_sse: bool | None = None) -> bool:
-        """List again (everything if `kinds` is None) and remember; whether anything was different."""
-        before = self._known
-        known = await fetch(
-            session,
-            self.config,
-            bounds=self._bounds,
-            timeout=self._timeout,
-            before=before if kinds is not None else None,
-            **({"kinds": kinds} if kinds is not None else {}),
-        )
-        if over_sse is not None:
-            known = replace(known, over_sse=over_sse)
-        self._around.memory.keep(self.config.digest, known)
-        if known == before:
-            return False
-        self._apply(known)
-        for kind in kinds or ():
-            self._around.callbacks.event(ServerEvent(self.config.name, f"{kind}_changed"))  # type: ignore[arg-type]
-        return True
-
-    def _apply(self, known: Remembered) -> None:
-        self._known = known
-        self.catalogue = Catalogue.of(known, self.config)
-        self._on_change()
-
-    def _on_session_event(self, event: ServerEvent) -> None:
-        kind = CHANGES.get(event.method or "")
-        if kind is not None and self._attendant is not None:
-            self._attendant.changed(kind)
-        if event.method == "notifications/resources/updated":
-            self._on_updated(str(event.params.get("uri", "")))
-        self._around.callbacks.event(event)
-
-    def _on_updated(self, uri: str) -> None:
-        self._around.callbacks.event(ServerEvent(self.config.name, "resource_updated", params={"uri": uri}))
-
-    # States
-
-    def _move(self, state: ServerState) -> None:
-        if state == self._state:
-            return
-        self._state, self._since = state, time.time()
-        logger.bind(server=self.config.name).trace("server {!r} is {}", self.config.name, state)
-        self._around.callbacks.event(ServerEvent(self.config.name, "state", state=state))
-        self._on_change()
-
-    def _fail(self, error: MCPConnectionError, *, final: bool) -> None:
-        """Note a failure; a final one settles the start that somebody may be waiting for."""
-        self._error = error
-        self._retired = False
-        name = self.config.name
-        if self._state in ("ready", "degraded"):
-            logger.bind(server=name).warning("server {!r} was lost, coming back: {}", name, error)
-            self._move("failed" if final else "degraded")
-        elif final and self._state != "failed":
-            hint = f"\n    {error.hint}" if error.hint else ""
-            logger.bind(server=name).warning("server {!r} is not available: {}{}", name, error, hint)
-            self._move("failed")
-        if final or self._state == "degraded":
-            self._settled.set()
-
-    def _doubt(self, session: Session, reason: str) -> None:
-        """A call could not reach the server: until it answers again, calls are refused at once."""
-        if self._session is session and self._state == "ready" and self._attendant is not None:
-            self._error = MCPConnectionError(clean(reason, self.config), server=self.config.name)
-            self._move("degraded")
-            self._attendant.doubt()
-
-    def _recovered(self) -> None:
-        if self._session is not None:
-            self._error = None
-            self._move("ready")
-
-    def _retire(self, session: Session) -> None:
-        """The server no longer knows our session: open another."""
-        if self._session is session and not self._retired:
-            self._retired = True
-            self._settled.clear()
-            self._nudge.set()
-
-
-@dataclass(frozen=True, slots=True)
-class _Failure:
-    """How a conversation failed: whether it had been opened, and by what it ended."""
-
-    error: MCPConnectionError
-    opened: bool
-    cause: Literal["closed", "refused", "late"]
+    def _is_servers_fault(self, error: MCPError, failed: ToolResult) -> bool:
+        """Whether a failure says something of the server's health; all calls that one loss took with it count once."""
+        match failed.failure:
+            case Failure(kind="timeout" | "protocol"):
+                return True
+            case Failure(kind="unavailable") if not isinstance(error, NotReady):
+                first, self._losses = self._losses != self._supervisor.restarts, self._supervisor.restarts
+                return first
+            case Failure(status=int(status)):
+                return status >= 500
+            case _:
+                return False

@@ -54,6 +54,11 @@ class Wire(Protocol):
     ended: anyio.Event
     counters: Counter[str]
 
+    @property
+    def busy(self) -> bool:
+        """Whether anything but a subscription still waits for its answer."""
+        ...
+
     end: ChannelClosed | None
     """Why the peer ended it; nothing if it lives, or if the end was ours."""
 
@@ -90,6 +95,11 @@ class FrameDispatcher:
         self._inbox = Inbox(self._send, server=server, bounds=bounds, counters=self.counters)
         self._tasks: anyio.abc.TaskGroup | None = None
         self._intercept: OnNotifyIntercept | None = None
+
+    @property
+    def busy(self) -> bool:
+        """Whether anything but a subscription still waits for its answer."""
+        return len(self._waiting) > len(self._standing)
 
     # Outbound
 
@@ -311,6 +321,11 @@ class StreamDispatcher(JSONRPCDispatcher[TransportContext]):
         self.counters: Counter[str] = Counter()
         self.end: ChannelClosed | None = None
         self._last_word = amend
+
+    @property
+    def busy(self) -> bool:
+        """Unknown here, and of no interest: over HTTP each request has a connection of its own."""
+        return True
 
     async def send_raw_request(
         self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None, **related: Any

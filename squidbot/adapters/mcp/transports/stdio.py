@@ -1,13 +1,15 @@
 """A server as a child process: one message a line on its standard streams, its last words kept."""
 
 import asyncio
+import codecs
 import errno
+import json
 import os
 import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,13 +38,9 @@ _EXIT_NEWS = 1.0
 @asynccontextmanager
 async def open_stdio(config: MCPServerConfig, opening: Opening) -> AsyncIterator["ProcessChannel"]:
     """Start the server; leaving ends it, gently, then firmly, with everything it started."""
-    process = await anyio.to_thread.run_sync(_start, config)
+    channel = ProcessChannel(await anyio.to_thread.run_sync(_start, config), config, opening.bounds.bytes)
     try:
-        channel = await ProcessChannel.attach(process, config, opening.bounds.bytes)
-    except BaseException:
-        process.abandon()
-        raise
-    try:
+        await channel.attach()
         yield channel
     finally:
         with anyio.CancelScope(shield=True):
@@ -56,15 +54,6 @@ class _Process:
     popen: "subprocess.Popen[bytes]"
     control: int
     status: int
-
-    def abandon(self) -> None:
-        """Let go of it at once; the reaper does the rest."""
-        for descriptor in (self.control, self.status):
-            os.close(descriptor)
-        for stream in (self.popen.stdin, self.popen.stdout, self.popen.stderr):
-            if stream is not None:
-                stream.close()
-        self.popen.wait()
 
 
 def _start(config: MCPServerConfig) -> _Process:
@@ -148,24 +137,21 @@ class ProcessChannel:
         self._gone = asyncio.Event()
         self._told = asyncio.Event()
         self._exit: str | None = None
-        self._pipes: list[asyncio.BaseTransport] = []
+        self._pipes: list[asyncio.ReadTransport] = []
+        self._speaks_utf8 = codecs.lookup(config.encoding).name == "utf-8"
 
-    @classmethod
-    async def attach(cls, process: _Process, config: MCPServerConfig, limit: int) -> "ProcessChannel":
-        """Connect the pipes of `process` to the event loop."""
-        self = cls(process, config, limit)
+    async def attach(self) -> None:
+        """Connect the pipes of the process to the event loop."""
         loop = asyncio.get_running_loop()
-        popen = process.popen
-        loop.add_reader(process.status, self._on_status)
+        popen = self._process.popen
+        loop.add_reader(self._process.status, self._on_status)
+        await loop.connect_write_pipe(lambda: self._input, popen.stdin)
         for factory, pipe in (
             (lambda: asyncio.StreamReaderProtocol(self._output), popen.stdout),
             (lambda: self._last_words, popen.stderr),
         ):
             transport, _ = await loop.connect_read_pipe(factory, pipe)
             self._pipes.append(transport)
-        stdin, _ = await loop.connect_write_pipe(lambda: self._input, popen.stdin)
-        self._pipes.append(stdin)
-        return self
 
     async def receive(self) -> Sequence[Frame]:
         """The lines that have come."""
@@ -175,31 +161,37 @@ class ProcessChannel:
             except OSError:
                 chunk = b""
             if not chunk:
-                raise await self._end()
+                raise await self._end("it closed its output but still runs")
             if frames := self._lines.feed(chunk):
                 return frames
 
     async def send(self, frame: bytes, request_id: int | str | None) -> None:
         """Write a line; waits while the server does not read."""
         del request_id
-        await self._input.write(frame, self._farewell)
+        if not self._speaks_utf8:
+            frame = json.dumps(json.loads(frame)).encode(self._config.encoding)
+        if not await self._input.write(frame + b"\n"):
+            raise await self._end("it closed its input but still runs")
 
     async def close(self) -> None:
         """Close the server's input and wait until the reaper says that all of it is gone."""
-        for pipe in self._pipes[2:]:
-            pipe.close()
+        popen = self._process.popen
+        self._input.close()
         os.close(self._process.control)
         with anyio.move_on_after(GRACE + FIRM + 2.0) as patience:
             await self._gone.wait()
         if patience.cancelled_caught:
-            with suppress(ProcessLookupError):
-                self._process.popen.kill()
-        await anyio.to_thread.run_sync(self._process.popen.wait)
+            popen.kill()
+        await anyio.to_thread.run_sync(popen.wait)
         asyncio.get_running_loop().remove_reader(self._process.status)
         os.close(self._process.status)
+        self._input.abort()
         for pipe in self._pipes:
             pipe.close()
         await asyncio.sleep(0)
+        for stream in (popen.stdin, popen.stdout, popen.stderr):
+            assert stream is not None
+            stream.close()
 
     def _on_status(self) -> None:
         """Read what the reaper says: how the server ended, then, by closing, that nothing of it is left."""
@@ -212,25 +204,22 @@ class ProcessChannel:
             self._exit = _exit_in_words(news.split(b"\n", 1)[0].decode("ascii", "replace"))
             self._told.set()
 
-    async def _end(self) -> ChannelClosed:
+    async def _end(self, otherwise: str) -> ChannelClosed:
+        """Why the server is gone, with its last words; `otherwise` if it turns out to be still there."""
         with anyio.move_on_after(_EXIT_NEWS):
             await self._told.wait()
-        return self._farewell()
+        command = blanked(" ".join([self._config.command or "", *self._config.args]), self._config.secrets)
+        return ChannelClosed(
+            self._exit or otherwise,
+            detail=self.last_words,
+            hint=f"Run `{command}` by hand to see what it says.",
+        )
 
     @property
     def last_words(self) -> str:
         """The end of what the server wrote to stderr, fit to be shown."""
         words = blanked(visible(self._last_words.text()), self._config.secrets).strip()
         return "\n".join(words.splitlines()[-_SHOWN_LINES:])
-
-    def _farewell(self) -> ChannelClosed:
-        """Why the server is gone, with its last words."""
-        command = blanked(" ".join([self._config.command or "", *self._config.args]), self._config.secrets)
-        return ChannelClosed(
-            self._exit or "it closed its output but still runs",
-            detail=self.last_words,
-            hint=f"Run `{command}` by hand to see what it says.",
-        )
 
 
 def _exit_in_words(line: str) -> str:
@@ -269,13 +258,24 @@ class _Input(asyncio.BaseProtocol):
         self._lost = True
         self._room.set()
 
-    async def write(self, frame: bytes, farewell: Callable[[], ChannelClosed]) -> None:
-        """Hand over one line."""
+    async def write(self, line: bytes) -> bool:
+        """Hand over one line; False if there is nobody to read it."""
         if not self._room.is_set():
             await self._room.wait()
         if self._lost or self._transport is None or self._transport.is_closing():
-            raise farewell()
-        self._transport.write(frame + b"\n")
+            return False
+        self._transport.write(line)
+        return True
+
+    def close(self) -> None:
+        """End the input once all that was written has been read."""
+        if self._transport is not None:
+            self._transport.close()
+
+    def abort(self) -> None:
+        """Forget what nobody will read any more."""
+        if self._transport is not None:
+            self._transport.abort()
 
 
 class _LastWords(asyncio.Protocol):
