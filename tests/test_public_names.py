@@ -19,6 +19,7 @@ PROMISED = {
     "MCPConnection",
     "MCPConnectionError",
     "MCPProtocolError",
+    "MCPRequestRefused",
     "MCPServerConfig",
     "MCPToolAdapter",
     "MCPToolBridge",

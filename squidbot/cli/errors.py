@@ -8,6 +8,7 @@ from squidbot.core.domain.errors import (
     InvalidArguments,
     MCPConnectionError,
     MCPProtocolError,
+    MCPRequestRefused,
     RateLimited,
     SquidbotError,
     ToolNotPermitted,
@@ -32,6 +33,7 @@ _KINDS: tuple[tuple[type[SquidbotError], str, int], ...] = (
     (ToolNotPermitted, "not_permitted", REFUSED),
     (RateLimited, "limited", REFUSED),
     (MCPConnectionError, "unavailable", UNAVAILABLE),
+    (MCPRequestRefused, "request_refused", FAILED),
     (MCPProtocolError, "protocol", FAILED),
     (SquidbotError, "failed", FAILED),
 )

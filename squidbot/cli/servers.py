@@ -1,5 +1,6 @@
 """`squidbot servers`: which servers there are, adding and removing them, and trying them."""
 
+import asyncio
 import webbrowser
 from collections.abc import Sequence
 from pathlib import Path
@@ -77,10 +78,14 @@ def add_server(
         "env": _pairs(env, "--env"),
     }
     from squidbot.config.edit import add_server as write
+    from squidbot.config.load import read_settings
 
     path = _settings_file(call)
     write(path, name, {key: value for key, value in entry.items() if value})
     _say_written(call, {"name": name, "file": str(path)}, f"Added {name!r} to {path}.")
+    _, missing = read_settings(path).tools.mcp_servers[name].resolve()
+    for problem in missing:
+        call.output.note(f"Before squidbot can use it: {problem}")
 
 
 @servers.command("remove", example="squidbot servers remove time")
@@ -157,7 +162,8 @@ def login(call: Invocation, name: str) -> None:
     async def sign_in(url: str) -> None:
         call.output.note(f"Open this address to sign in:\n{url}")
         if url.startswith(("https://", "http://")):  # the address is a server's word: nothing else is opened
-            webbrowser.open(url)
+            # In a thread: some browsers are waited for, and ours is the page that they are to see.
+            await asyncio.to_thread(webbrowser.open, url)
 
     call.container.sign_in.override(sign_in)
 

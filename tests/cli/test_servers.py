@@ -1,11 +1,15 @@
 """`squidbot servers` and `squidbot doctor`, against real servers."""
 
 import json
+import os
 import sys
 from pathlib import Path
+from typing import Any
 
+import anyio
 import pytest
 
+from tests.adapters.mcp.sign_in_server import guarded_server
 from tests.cli.conftest import Squidbot, starts, write_settings
 from tests.fixtures.running import plain_entry
 
@@ -97,6 +101,34 @@ def test_signing_in_to_a_server_that_is_not_there_is_exit_code_four(folder: Path
 def test_a_server_that_wants_no_sign_in_is_signed_in_to(plain: Path, squidbot: Squidbot) -> None:
     """The question was whether one is in; one is."""
     assert squidbot("servers", "login", "plain").out == "Signed in to 'plain'.\n"
+
+
+@pytest.mark.anyio
+@pytest.mark.requirement("B-13")
+async def test_a_person_signs_in_by_the_browser_and_out_again(folder: Path) -> None:
+    """One visit to a browser, then the server answers; after signing out it says how to sign in again."""
+    visit = folder / "visit.py"
+    visit.write_text("import sys, urllib.request\nurllib.request.urlopen(sys.argv[1]).read()\n")
+    async with guarded_server() as (url, _):
+        write_settings(folder, {"docs": {"url": url, "auth": {"type": "oauth"}, "max_retries": 0}})
+
+        async def squidbot(*arguments: str) -> tuple[int, Any, str]:
+            done = await anyio.run_process(
+                [sys.executable, "-m", "squidbot", *arguments, "--json"],
+                check=False,
+                env={**os.environ, "BROWSER": f"{sys.executable} {visit} %s"},
+            )
+            return done.returncode, json.loads(done.stdout), done.stderr.decode()
+
+        code, document, said = await squidbot("servers", "login", "docs")
+        assert (code, document) == (0, {"name": "docs", "signed_in": True})
+        assert "Open this address to sign in:\nhttp://127.0.0.1:" in said
+        code, document, _ = await squidbot("servers", "test", "docs")
+        assert (code, document[0]["state"]) == (0, "ready")
+        code, document, _ = await squidbot("servers", "logout", "docs")
+        assert (code, document["forgotten"]) == (0, True)
+        code, document, _ = await squidbot("servers", "test", "docs")
+        assert (code, document[0]["state"]) == (4, "failed")
 
 
 @pytest.mark.requirement("G-03")

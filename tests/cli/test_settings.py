@@ -133,6 +133,14 @@ def test_a_remote_server_is_added_with_its_headers(folder: Path, squidbot: Squid
     }
 
 
+def test_adding_a_server_says_which_variable_it_will_miss(squidbot: Squidbot) -> None:
+    """It is right to write it down now and set it later; not to be puzzled by the next command."""
+    header = "Authorization=Bearer ${DOCS_TOKEN}"
+    ran = squidbot("servers", "add", "docs", "--url", "http://localhost:1/mcp", "--header", header)
+    assert ran.code == 0
+    assert "Before squidbot can use it: headers.Authorization: the variable 'DOCS_TOKEN' is not set" in ran.err
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
