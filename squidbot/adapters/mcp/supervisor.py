@@ -59,6 +59,7 @@ class Supervisor:
         self._settled = asyncio.Event()
         self._session: Session | None = None
         self._opening: anyio.CancelScope | None = None
+        self._ready_since: float | None = None
         self._retired = False
         self._trusting = True
 
@@ -129,15 +130,16 @@ class Supervisor:
         self._move("connecting")
         try:
             while not self._stopping.is_set():
-                opened = loop.time()
+                self._ready_since = None
                 error = await self._live()
                 if self._stopping.is_set() or error is None:
                     continue
                 self.restarts += 1
-                if self.state == "ready":
-                    began = loop.time()
-                pace.failed(lasted=loop.time() - opened)
-                late = loop.time() - began >= self.config.startup_timeout
+                now = loop.time()
+                if self._ready_since is not None:
+                    began = now
+                pace.failed(lasted=now - (self._ready_since or now))
+                late = now - began >= self.config.startup_timeout
                 final = pace.exhausted or error.permanent or late
                 self._fail(error, final=final)
                 with anyio.move_on_after(pace.wait(retry_after=error.retry_after, slow=final)):
@@ -208,6 +210,7 @@ class Supervisor:
         self._nudge.clear()
         self._retired, self._trusting = False, True
         self._session, self.attendant, self.error = session, attendant, None
+        self._ready_since = asyncio.get_running_loop().time()
         self._move("ready")
         self._settled.set()
         async with anyio.create_task_group() as tasks:
@@ -223,7 +226,11 @@ class Supervisor:
             tasks.cancel_scope.cancel()
         if self._stopping.is_set() or self._retired:
             return
-        raise session.wire.end or ChannelClosed("it no longer answered, and was ended")
+        end = session.wire.end or ChannelClosed("it no longer answered, and was ended")
+        self._session = None
+        self.error = connection_error(end, self.config, end)
+        self._move("degraded")
+        raise end
 
     async def _nudge_at_end(self, session: Session) -> None:
         await session.wire.ended.wait()
