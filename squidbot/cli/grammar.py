@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from squidbot.cli.invocation import Invocation
+from squidbot.core.domain.errors import SquidbotError
 
 
 def _remember(name: str) -> Any:
@@ -45,6 +47,28 @@ def _common_options() -> list[click.Parameter]:
             help="More of the log; twice for all of it.",
         ),
     ]
+
+
+class ServerName(click.ParamType[str]):
+    """The name of a server; shells complete it from the settings."""
+
+    name = "server"
+
+    def shell_complete(
+        self,
+        ctx: click.Context,
+        param: click.Parameter,  # noqa: ARG002 - click's signature
+        incomplete: str,
+    ) -> list[CompletionItem]:
+        from squidbot.config.builtin import DEFAULT_MCP_SERVERS
+        from squidbot.config.load import find_settings, read_settings
+
+        try:
+            file = find_settings(ctx.ensure_object(Invocation).config)
+            names = read_settings(file).tools.mcp_servers if file else DEFAULT_MCP_SERVERS
+        except SquidbotError:  # nobody reads an error while completing
+            return []
+        return [CompletionItem(name) for name in names if name.startswith(incomplete)]
 
 
 class Command(click.Command):

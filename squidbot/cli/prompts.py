@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import click
 
 from squidbot.cli.arguments import read_arguments
-from squidbot.cli.grammar import Group
+from squidbot.cli.grammar import Group, ServerName
 from squidbot.cli.invocation import Invocation
 from squidbot.cli.lookup import find_one, nearest
 from squidbot.cli.results import Answers
@@ -20,7 +20,7 @@ def prompts() -> None:
 
 
 @prompts.command("list", example="squidbot prompts list --server everything")
-@click.option("--server", metavar="NAME", help="Only the prompts of this server.")
+@click.option("--server", type=ServerName(), metavar="NAME", help="Only the prompts of this server.")
 @click.pass_obj
 def list_prompts(call: Invocation, server: str | None) -> None:
     """List the prompts of all servers."""

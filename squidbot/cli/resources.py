@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import click
 
 from squidbot.cli.errors import CommandError
-from squidbot.cli.grammar import Group
+from squidbot.cli.grammar import Group, ServerName
 from squidbot.cli.invocation import Invocation
 from squidbot.cli.lookup import unknown
 from squidbot.cli.results import Answers
@@ -20,7 +20,7 @@ def resources() -> None:
 
 
 @resources.command("list", example="squidbot resources list --server everything")
-@click.option("--server", metavar="NAME", help="Only the resources of this server.")
+@click.option("--server", type=ServerName(), metavar="NAME", help="Only the resources of this server.")
 @click.pass_obj
 def list_resources(call: Invocation, server: str | None) -> None:
     """List the resources of all servers; {…} in an address stands for a family of them."""
@@ -42,7 +42,7 @@ def list_resources(call: Invocation, server: str | None) -> None:
 
 @resources.command("read", example="squidbot resources read demo://resource/static/document/features.md")
 @click.argument("uri")
-@click.option("--server", metavar="NAME", help="The server that has it, where that is not clear.")
+@click.option("--server", type=ServerName(), metavar="NAME", help="The server that has it, where that is not clear.")
 @click.pass_obj
 def read_resource(call: Invocation, uri: str, server: str | None) -> None:
     """Read a resource."""

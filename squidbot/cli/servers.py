@@ -10,7 +10,7 @@ import click
 
 from squidbot.cli.errors import CommandError
 from squidbot.cli.exits import DONE, UNAVAILABLE
-from squidbot.cli.grammar import Group
+from squidbot.cli.grammar import Group, ServerName
 from squidbot.cli.invocation import Invocation, unavailable
 from squidbot.cli.lookup import unknown
 from squidbot.cli.shapes import status_json
@@ -32,7 +32,7 @@ def list_servers(call: Invocation) -> None:
 
 
 @servers.command("get", example="squidbot servers get filesystem")
-@click.argument("name")
+@click.argument("name", type=ServerName())
 @click.pass_obj
 def get_server(call: Invocation, name: str) -> None:
     """Show how a server is defined. Secrets are not shown."""
@@ -89,7 +89,7 @@ def add_server(
 
 
 @servers.command("remove", example="squidbot servers remove time")
-@click.argument("name")
+@click.argument("name", type=ServerName())
 @click.pass_obj
 def remove_server(call: Invocation, name: str) -> None:
     """Remove a server from the settings file."""
@@ -104,7 +104,7 @@ def remove_server(call: Invocation, name: str) -> None:
 
 
 @servers.command("test", example="squidbot servers test filesystem")
-@click.argument("name", required=False)
+@click.argument("name", required=False, type=ServerName())
 @click.pass_obj
 def test_servers(call: Invocation, name: str | None) -> int:
     """Start a server, or all, and see whether it answers."""
@@ -153,7 +153,7 @@ def import_servers(call: Invocation, file: Path, *, dry_run: bool) -> None:
 
 
 @servers.command("login", example="squidbot servers login docs")
-@click.argument("name")
+@click.argument("name", type=ServerName())
 @click.pass_obj
 def login(call: Invocation, name: str) -> None:
     """Sign in to a remote server in the browser; the tokens are kept in the state folder."""
@@ -179,7 +179,7 @@ def login(call: Invocation, name: str) -> None:
 
 
 @servers.command("logout", example="squidbot servers logout docs")
-@click.argument("name")
+@click.argument("name", type=ServerName())
 @click.pass_obj
 def logout(call: Invocation, name: str) -> None:
     """Forget the tokens that are kept for a server."""

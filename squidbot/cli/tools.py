@@ -10,7 +10,7 @@ import click
 from squidbot.cli.arguments import GivenArguments, read_arguments, typed_arguments
 from squidbot.cli.errors import CommandError
 from squidbot.cli.exits import DONE, FAILED
-from squidbot.cli.grammar import Group
+from squidbot.cli.grammar import Group, ServerName
 from squidbot.cli.invocation import Invocation, unavailable
 from squidbot.cli.lookup import find_one
 from squidbot.cli.results import Answers
@@ -30,7 +30,7 @@ def tools() -> None:
 
 
 @tools.command("list", example="squidbot tools list --server filesystem")
-@click.option("--server", metavar="NAME", help="Only the tools of this server.")
+@click.option("--server", type=ServerName(), metavar="NAME", help="Only the tools of this server.")
 @click.pass_obj
 def list_tools(call: Invocation, server: str | None) -> None:
     """List the tools. Only servers that were never listed before are started."""

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import click
 import pytest
@@ -112,6 +113,23 @@ def test_telling_the_version_loads_no_library() -> None:
 def test_help_loads_neither_protocol_nor_settings(arguments: list[str]) -> None:
     """Help is read while thinking; half a second of imports would be noticed."""
     assert not loaded(*arguments) & {"mcp", "pydantic", "rich", "loguru", "dependency_injector"}
+
+
+def test_shells_complete_the_names_of_servers(plain: Path, program: Squidbot) -> None:
+    """From the settings in force; a broken file completes nothing and says nothing."""
+
+    def completed(words: str) -> list[str]:
+        count = str(len(words.split()))
+        ran = program(_SQUIDBOT_COMPLETE="bash_complete", COMP_WORDS=f"squidbot {words}", COMP_CWORD=count)
+        assert ran.err == ""
+        return ran.out.split()
+
+    assert completed("servers get p") == ["plain,plain"]
+    assert completed("tools list --server p") == ["plain,plain"]
+    plain.write_text("{")
+    assert completed("servers get p") == []
+    plain.unlink()
+    assert completed("servers get f") == ["plain,filesystem"]
 
 
 def test_shells_can_complete_commands_and_options(program: Squidbot) -> None:
