@@ -59,7 +59,7 @@ class Supervisor:
         self._settled = asyncio.Event()
         self._session: Session | None = None
         self._opening: anyio.CancelScope | None = None
-        self._ready_since: float | None = None
+        self._ready_since = math.inf
         self._retired = False
         self._trusting = True
 
@@ -130,15 +130,15 @@ class Supervisor:
         self._move("connecting")
         try:
             while not self._stopping.is_set():
-                self._ready_since = None
+                self._ready_since = math.inf
                 error = await self._live()
                 if self._stopping.is_set() or error is None:
                     continue
                 self.restarts += 1
                 now = loop.time()
-                if self._ready_since is not None:
+                if self._ready_since < now:
                     began = now
-                pace.failed(lasted=now - (self._ready_since or now))
+                pace.failed(lasted=now - self._ready_since)
                 late = now - began >= self.config.startup_timeout
                 final = pace.exhausted or error.permanent or late
                 self._fail(error, final=final)

@@ -274,7 +274,7 @@ class _Input(asyncio.BaseProtocol):
 
     def abort(self) -> None:
         """Forget what nobody will read any more."""
-        if self._transport is not None:
+        if self._transport is not None and not self._lost:
             self._transport.abort()
 
 
