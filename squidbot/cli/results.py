@@ -17,6 +17,9 @@ from squidbot.core.domain.tools import ToolResult
 MOST_ON_A_TERMINAL = 20_000
 """Characters of one text; more is no reading matter, and scrolls away what was asked."""
 
+_SUFFIXES = {"audio/wav": ".wav", "audio/ogg": ".ogg", "audio/flac": ".flac", "image/webp": ".webp"}
+"""What Python does not know everywhere."""
+
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
 
 
@@ -63,9 +66,9 @@ class Answers:
             self.output.note(f"The whole text, {len(text):,} characters, is in {path}")
 
     def _show_file(self, what: str, data: bytes, mime_type: str | None) -> None:
-        suffix = mimetypes.guess_extension(mime_type.partition(";")[0].strip()) if mime_type else None
-        path = self._keep(data, suffix or ".bin")
         kind = mime_type or "unknown type"
+        bare = kind.partition(";")[0].strip().lower()
+        path = self._keep(data, _SUFFIXES.get(bare) or mimetypes.guess_extension(bare) or ".bin")
         self.output.write(visible(f"[{what}, {kind}, {len(data):,} bytes: {path}]", newlines=False))
 
     def _keep(self, data: bytes, suffix: str) -> Path:

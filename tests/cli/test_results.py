@@ -43,7 +43,7 @@ def test_on_a_terminal_nothing_in_it_plays_with_the_terminal(folder: Path, capfd
     ("block", "suffix"),
     [
         (ImageContent(b"\x89PNG", "image/png"), ".png"),
-        (AudioContent(b"RIFF", "audio/x-wav"), ".wav"),
+        (AudioContent(b"RIFF", "audio/wav; codecs=1"), ".wav"),
         (BinaryContent("res://x", "embedded", mime_type="application/pdf", data=b"%PDF"), ".pdf"),
         (BinaryContent("res://x", "embedded", data=b"\0\1"), ".bin"),
         (ImageContent(b"?", "image/../../etc"), ".bin"),
