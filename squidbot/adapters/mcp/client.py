@@ -138,6 +138,11 @@ class MCPClient:
 
     # Looking
 
+    def recall(self) -> None:
+        """Know from the last time what each enabled server offers, without connecting any."""
+        for name in self._enabled():
+            self._connections[name].recall()
+
     def status(self, server_name: str) -> ServerStatus:
         """How a server is. Raises KeyError for a name that the settings do not have."""
         return self._connections[server_name].status
