@@ -107,9 +107,11 @@ def describe(error: BaseException, place: str) -> str:
             case Refused():
                 return str(cause)
             case ssl.SSLCertVerificationError():
-                return f"the certificate of {place} is not trusted: {cause.verify_message}"
+                return (
+                    f"the certificate of {place} is not trusted: {getattr(cause, 'verify_message', 'no reason given')}"
+                )
             case ssl.SSLError():
-                return f"no TLS with {place}: {(cause.reason or 'handshake failed').replace('_', ' ').lower()}"
+                return f"no TLS with {place}: {(getattr(cause, 'reason', None) or 'handshake failed').replace('_', ' ').lower()}"
     for cause in causes:
         for kind, words in _WORDS:
             if isinstance(cause, kind):

@@ -48,6 +48,14 @@ def test_any_chunking_gives_the_same_events(stream: bytes, cuts: list[int]) -> N
     assert found == read(stream)
 
 
+def test_one_byte_at_a_time_gives_the_same_events() -> None:
+    """The worst of all networks: every CRLF is cut in two."""
+    stream = b"data: a\r\ndata: b\r\n\r\ndata: c\r\rdata: d\n\n"
+    events = Events(50)
+    found = [event for byte in stream for event in events.feed(bytes([byte]))]
+    assert found == read(stream) == [Event("message", data) for data in (b"a\nb", b"c", b"d")]
+
+
 @given(st.text().filter(lambda text: "\r" not in text), st.integers(0, 10**8))
 def test_what_is_encoded_is_read_back(text: str, retry: int) -> None:
     """The guard takes events apart and puts them together again."""
