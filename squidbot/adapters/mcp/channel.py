@@ -66,6 +66,6 @@ class Channel(Protocol):
 
         `request_id` is the id of the request or answer in `frame`. A transport that learns later that a
         request was not accepted (an HTTP status) answers it itself, by a JSON-RPC error frame with that id
-        out of `receive` and `{"status", "retry_after"}` in its data. Raises ChannelClosed.
+        out of `receive` whose data `http_failure.failure_of` can read. Raises ChannelClosed.
         """
         ...
