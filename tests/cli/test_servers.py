@@ -51,6 +51,7 @@ def test_testing_servers_starts_them_and_fails_with_the_reason(folder: Path, squ
     assert "the licence ran out" in bad["error"]
     assert off["state"] == "disabled"
     assert squidbot("servers", "test", "good").code == 0
+    assert squidbot("servers", "test", "off").code == 4
     for_people = squidbot("servers", "test", "bad")
     assert for_people.code == 4
     assert "the licence ran out" in for_people.err
