@@ -76,10 +76,13 @@ def _end(server: int, grace: float, firm: float, status: int) -> None:
     asked = False
     while True:
         ended = _reap(server, status)
+        waited = time.monotonic() - started
+        if not ended and not asked and waited < grace:
+            time.sleep(_TICK)
+            continue
         left = _descendants(server)
         if not left:
             return
-        waited = time.monotonic() - started
         if waited >= grace + firm:
             _signal(left, signal.SIGKILL)
         elif (waited >= grace or ended) and not asked:

@@ -48,7 +48,7 @@ def main() -> None:
         return
     sys.stdin.buffer.read()
     if "slow-flush" in ways:
-        time.sleep(0.7)
+        time.sleep(0.3)
         note(path, "flushed")
     while "ignore-eof" in ways:
         signal.pause()
