@@ -27,8 +27,10 @@ def servers() -> None:
 @servers.command("list", example="squidbot servers list --json")
 @click.pass_obj
 def list_servers(call: Invocation) -> None:
-    """List the servers of the settings. Starts nothing."""
-    _show(call, call.container.client().statuses())
+    """List the servers of the settings, with what is known from the last time. Starts nothing."""
+    client = call.container.client()
+    client.recall()
+    _show(call, client.statuses())
 
 
 @servers.command("get", example="squidbot servers get filesystem")

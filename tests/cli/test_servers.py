@@ -23,7 +23,7 @@ def test_listing_servers_starts_nothing(plain: Path, folder: Path, squidbot: Squ
     (server,) = squidbot("servers", "list", "--json").json
     assert server.keys() == KEYS
     assert (server["name"], server["transport"], server["state"]) == ("plain", "stdio", "idle")
-    assert server["error"] is None
+    assert (server["tools"], server["error"]) == (None, None)
     assert starts(folder) == []
     assert squidbot("servers", "list").out.split() == [
         "NAME",
@@ -35,6 +35,13 @@ def test_listing_servers_starts_nothing(plain: Path, folder: Path, squidbot: Squ
         "stdio",
         "idle",
     ]
+
+
+def test_a_list_knows_how_many_tools_there_were_the_last_time(plain: Path, folder: Path, squidbot: Squidbot) -> None:
+    """What is kept is worth showing."""
+    squidbot("tools", "list")
+    assert squidbot("servers", "list", "--json").json[0]["tools"] == 2
+    assert len(starts(folder)) == 1
 
 
 @pytest.mark.requirement("G-03", "B-06")
