@@ -1,13 +1,11 @@
 """The tool registry in memory: slices per server, and an index of the names that agents see."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from squidbot.core.domain.naming import agent_names
 from squidbot.core.domain.tools import ToolId
 from squidbot.core.ports import ToolPort
-
-Rename = Callable[[ToolPort, str], ToolPort]
 
 
 class InMemoryToolRegistry:
