@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -17,6 +17,9 @@ from squidbot.cli.invocation import Invocation
 from squidbot.cli.shapes import status_json, tokens_of
 from squidbot.core.domain.errors import ConfigError
 from squidbot.core.domain.servers import ServerStatus
+
+if TYPE_CHECKING:
+    from squidbot.config.schema import Settings
 
 MANY_TOKENS = 25_000
 """Beyond this a list of tools crowds out what an agent is to think about."""
@@ -50,6 +53,7 @@ def doctor(call: Invocation) -> int:
     source = None
     try:
         source = call.settings.source
+        findings += _advice_findings(call.settings)
         examined = call.run(lambda: _examine(call))
         findings += _server_findings(examined)
     except ConfigError as error:
@@ -85,6 +89,13 @@ def _settings_findings(error: ConfigError) -> Iterator[Finding]:
         yield Finding("error", "settings", str(error), error.hint)
     for problem in error.problems:
         yield Finding("error", problem.path or "settings", problem.message, problem.hint)
+
+
+def _advice_findings(settings: "Settings") -> Iterator[Finding]:
+    from squidbot.config.advice import advice
+
+    for problem in advice(settings):
+        yield Finding("warning", problem.path, problem.message, problem.hint)
 
 
 def _server_findings(examined: Sequence[Examined]) -> Iterator[Finding]:

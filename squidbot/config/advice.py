@@ -1,0 +1,100 @@
+"""What is allowed in the settings and still unwise, server by server; `doctor` tells it."""
+
+import ipaddress
+import re
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from squidbot.config.packages import package_of, shortcomings
+from squidbot.config.schema import MCPServerConfig, Settings
+from squidbot.core.domain.errors import Problem
+
+_TOKEN = re.compile(
+    r"gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|sk-[\w-]{16,}|xox[abprs]-[\w-]{10,}"
+    r"|AKIA[0-9A-Z]{16}|eyJ[\w-]{10,}\.[\w-]{10,}\.|AIza[\w-]{30,}|ATATT[\w-]{20,}|BSA[\w-]{20,}"
+)
+"""The shapes of well-known tokens."""
+_SECRET_OPTION = re.compile(r"^--?[\w-]*(token|secret|password|passwd|api[-_]?key)(=|$)", re.IGNORECASE)
+_SHELLS = frozenset({"sh", "bash", "zsh", "dash", "fish", "cmd", "cmd.exe", "powershell", "pwsh"})
+
+
+def advice(settings: Settings) -> list[Problem]:
+    """Everything unwise about the enabled servers, each with its path in the settings."""
+    return [
+        problem
+        for name, server in settings.tools.mcp_servers.items()
+        if server.enabled
+        for problem in _of_server(f"tools.mcp_servers.{name}", server, settings.source)
+    ]
+
+
+def _of_server(at: str, server: MCPServerConfig, source: Path | None) -> Iterator[Problem]:
+    if server.command is not None:
+        yield from _of_command(at, server.command, server.args)
+    if server.url is not None:
+        yield from _of_url(at, server.url)
+    if server.env_file is not None:
+        yield from _of_env_file(at, (source.parent if source else Path()) / Path(server.env_file).expanduser())
+
+
+def _of_command(at: str, command: str, args: list[str]) -> Iterator[Problem]:
+    package = package_of(command, args)
+    if package is not None:
+        for message, hint in shortcomings(package):
+            yield Problem(f"{at}.args", message, hint)
+    words = [Path(command).name, *args]
+    if any(word.rpartition("/")[2].startswith(("mcp-server-git", "mcp_server_git")) for word in words) and not any(
+        word in ("-r", "--repository") or word.startswith("--repository=") for word in args
+    ):
+        yield Problem(
+            f"{at}.args", "mcp-server-git without --repository opens any repository on disk", "Add --repository PATH."
+        )
+    if Path(command).name in _SHELLS and any(word in ("-c", "/c", "-Command") for word in args):
+        yield Problem(f"{at}.command", "it goes through a shell, which reads more into its arguments than they say")
+    yield from _secrets_in_args(at, args)
+
+
+def _secrets_in_args(at: str, args: list[str]) -> Iterator[Problem]:
+    hint = "Give it in `env`, as ${VAR}: every program on the machine can read arguments."
+    option_before = False
+    for number, word in enumerate(args):
+        option = _SECRET_OPTION.match(word)
+        given_here = option is not None and option.group(2) == "="
+        if _TOKEN.search(word) or given_here or (option_before and not word.startswith("-")):
+            yield Problem(f"{at}.args[{number}]", "a secret is given as an argument", hint)
+        option_before = option is not None and not given_here
+
+
+def _of_url(at: str, url: str) -> Iterator[Problem]:
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname or ""
+    except ValueError:
+        return
+    if parts.scheme in ("http", "ws") and "${" not in host and not _is_loopback(host):
+        secure = "https" if parts.scheme == "http" else "wss"
+        yield Problem(
+            f"{at}.url",
+            f"plain {parts.scheme} beyond this machine: tokens and answers can be read",
+            f"Use {secure}://.",
+        )
+    if parts.username or parts.password:
+        yield Problem(f"{at}.url", "it carries a password", "Give it in `headers`, as ${VAR}.")
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
+
+
+def _of_env_file(at: str, env_file: Path) -> Iterator[Problem]:
+    try:
+        mode = env_file.stat().st_mode
+    except OSError:
+        return
+    if mode & (stat.S_IROTH | stat.S_IWOTH):
+        yield Problem(f"{at}.env_file", "everybody on this machine can read it", f"Run `chmod 600 {env_file}`.")
