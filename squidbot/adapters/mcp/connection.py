@@ -164,7 +164,10 @@ class MCPConnection:
 
     async def subscribe(self, uri: str, *, wanted: bool = True) -> None:
         """Hear of updates of a resource (`resource_updated` events), or with `wanted` false no longer."""
-        session = await self._supervisor.ready_session(self._timeout)
+        try:
+            session = await self._supervisor.ready_session(self._timeout)
+        except MCPError as error:
+            raise request_error(error, f"resource {uri!r}", self.config) from None
         if session.era == "modern" and self._supervisor.attendant is not None:
             (self._supervisor.attendant.subscribe if wanted else self._supervisor.attendant.unsubscribe)(uri)
         else:

@@ -57,6 +57,7 @@ class Supervisor:
         self._stopping = asyncio.Event()
         self._nudge = asyncio.Event()
         self._settled = asyncio.Event()
+        self._listing = asyncio.Lock()
         self._session: Session | None = None
         self._opening: anyio.CancelScope | None = None
         self._ready_since = math.inf
@@ -240,6 +241,10 @@ class Supervisor:
 
     async def refresh(self, kinds: set[Kind] | None, session: Session, *, over_sse: bool | None = None) -> bool:
         """List again (everything if `kinds` is None) and remember; whether anything was different."""
+        async with self._listing:
+            return await self._refresh(kinds, session, over_sse=over_sse)
+
+    async def _refresh(self, kinds: set[Kind] | None, session: Session, *, over_sse: bool | None) -> bool:
         before = self.known
         known = await fetch(
             session,
