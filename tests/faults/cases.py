@@ -1,0 +1,493 @@
+"""Every fault that is tried, over every transport that can have it."""
+
+import socket
+from collections.abc import Mapping
+from typing import Any
+
+from tests.faults import checks
+from tests.faults.case import TRANSPORTS, Case, Cell, Transport
+
+STREAMS: tuple[Transport, ...] = ("stdio", "sse", "websocket")
+"""Those with one lasting connection."""
+NETWORK: tuple[Transport, ...] = ("sse", "websocket", "http", "json")
+EVENTS: tuple[Transport, ...] = ("stdio", "sse", "websocket", "http")
+"""Those that can carry more than one message at a time."""
+HTTP: tuple[Transport, ...] = ("http", "json")
+STDIO: tuple[Transport, ...] = ("stdio",)
+SSE: tuple[Transport, ...] = ("sse",)
+WEBSOCKET: tuple[Transport, ...] = ("websocket",)
+ONE_HTTP: tuple[Transport, ...] = ("http",)
+PATIENT = {"request_timeout": 6.0}
+"""For faults that need time to be made."""
+
+
+def _each(fault: str, arguments: str, **fields: Any) -> list[Case]:
+    return [Case(fault=fault, argument=argument, **fields) for argument in arguments.split()]
+
+
+def _missing(command: str, **more: Any) -> Any:
+    def entry(_: Transport) -> Mapping[str, Any]:
+        return {"command": command, **more}
+
+    return entry
+
+
+def _nobody_listens(transport: Transport) -> Mapping[str, Any]:
+    with socket.create_server(("127.0.0.1", 0)) as door:
+        port = door.getsockname()[1]
+    scheme = "ws" if transport == "websocket" else "http"
+    return {"transport": "http" if transport == "json" else transport, "url": f"{scheme}://127.0.0.1:{port}/"}
+
+
+START: list[Case] = [
+    Case(fault="behaves", row=0, answers="ok"),
+    Case(fault="behaves", row=0, answers="ok", era="modern"),
+    Case(
+        fault="command_not_found",
+        row=1,
+        over=STDIO,
+        connects=False,
+        says="not found",
+        entry=_missing("no-such-program"),
+    ),
+    Case(
+        fault="command_not_executable",
+        row=1,
+        over=STDIO,
+        connects=False,
+        says="not executable",
+        entry=_missing(__file__),
+    ),
+    Case(
+        fault="command_is_a_folder",
+        row=1,
+        over=STDIO,
+        connects=False,
+        says="does not exist|folder",
+        entry=_missing("/tmp"),
+    ),
+    Case(
+        fault="folder_not_found",
+        row=1,
+        over=STDIO,
+        connects=False,
+        says="folder",
+        entry=_missing("python3", cwd="/no/such"),
+    ),
+    Case(fault="nobody_listens", row=2, over=NETWORK, connects=False, says="refused", entry=_nobody_listens),
+    *_each("exits_at_start", "1 0 77", row=2, over=STDIO, connects=False, says="(?s)exited with code.*database"),
+    Case(fault="killed_at_start", row=2, over=STDIO, connects=False, says="SIGSEGV"),
+    Case(fault="dies_after_initialize", row=3, connects=False),
+    Case(fault="hangs_at_start", row=4, connects=False, says="did not answer|no answer|in time"),
+    Case(fault="hangs_in_list", row=4, connects=False, says="did not answer|no answer|in time"),
+    Case(fault="slow_start", row=5, answers="ok", settings={"startup_timeout": 4.0}),
+    Case(fault="ignores_discover", row=6, answers="ok", check=checks.remembered),
+    Case(fault="exits_on_unknown_method", row=6, answers="ok", over=STREAMS),
+    Case(fault="discover_lies", row=7, answers="either", connects=False, says=""),
+    Case(
+        fault="old_version",
+        row=7,
+        connects=False,
+        says="2024-11-05.*min_protocol",
+        settings={"min_protocol": "2025-06-18"},
+    ),
+    *_each("wrong_version", "unknown number missing", row=8, connects=False),
+    *_each("bad_initialize", "error", row=9, connects=False, says="licence"),
+    *_each("bad_initialize", "null text empty no_capabilities neither wrong_id null_id no_id", row=9, connects=False),
+    Case(fault="instructions_10_mb", row=9, answers="ok", settings={"startup_timeout": 5.0}),
+]
+
+NOISE: list[Case] = [
+    *_each(
+        "stdout_banner",
+        "text many bytes ansi long",
+        row=10,
+        over=STREAMS,
+        answers="ok",
+        check=checks.noise_is_counted,
+        settings=PATIENT | {"startup_timeout": 5.0},
+    ),
+    *_each("stdout_banner", "text bytes ansi", row=10, over=ONE_HTTP, answers="either"),
+    Case(fault="prefixed_answer", row=10, over=EVENTS, answers="error"),
+    Case(fault="two_answers_in_one_line", row=24, over=EVENTS, at_once=True),
+    Case(fault="closes_output", row=11, over=STREAMS, then="returns", at_once=True),
+    Case(fault="stderr_flood", row=12, over=STDIO, answers="ok", settings=PATIENT),
+    Case(fault="stderr_flood_at_start", row=12, over=STDIO, answers="ok", settings={"startup_timeout": 6.0}),
+]
+
+CALLS: list[Case] = [
+    Case(fault="crashes_mid_call", row=13, then="returns", at_once=True, check=checks.one_effect),
+    Case(fault="crashes_mid_call", argument="signal", row=13, over=STDIO, then="returns", at_once=True, says="SIGKILL"),
+    Case(fault="side_effect_then_crash", row=14, then="returns", at_once=True, check=checks.one_effect),
+    Case(fault="exits_with_half_a_line", row=13, then="returns", at_once=True),
+    Case(fault="hangs_in_call", row=15, says="did not answer within 1.5 s", check=checks.told_to_stop),
+    Case(
+        fault="hangs_in_call",
+        row=15,
+        era="modern",
+        over=("stdio", "websocket", "http"),
+        says="did not answer within 1.5 s",
+    ),
+    Case(fault="hangs_with_progress", row=16, over=EVENTS, says="did not answer", then="nothing"),
+    Case(fault="slow_drip", row=17, over=("stdio", "sse", "http", "json"), says="did not answer", then="nothing"),
+    Case(fault="late_answer", row=18, over=STREAMS, says="did not answer", check=checks.late_is_counted),
+    Case(fault="stops_reading", row=37, over=("stdio", "websocket"), says="did not answer", then="nothing"),
+    Case(
+        fault="never_reads",
+        row=37,
+        over=("stdio", "websocket"),
+        says="did not answer",
+        then="nothing",
+        arguments={"big": "x" * 2_000_000},
+    ),
+    Case(fault="cpu_spin", row=38, over=STDIO, says="did not answer", then="returns", check=checks.replaced),
+    Case(fault="stops_itself", row=38, over=STDIO, says="did not answer", then="returns", check=checks.replaced),
+]
+
+SIZES: list[Case] = [
+    *_each("large_answer", "2 9", row=46, answers="ok", settings=PATIENT),
+    *_each("large_answer", "11 100", row=19, says="too large|larger than|limit", settings=PATIENT, then="returns"),
+    Case(fault="large_error", row=19, says="too large|larger than|limit", settings=PATIENT, then="returns"),
+    Case(fault="large_image", row=19, says="too large|larger than|limit", settings=PATIENT, then="returns"),
+    Case(fault="endless_line", row=20, settings=PATIENT, then="returns"),
+    Case(fault="endless_line_at_start", row=20, connects=False),
+    *_each("many_blocks", "20000 300000", row=21, says="too many", settings=PATIENT),
+    *_each("many_blocks", "9000", row=21, answers="ok", settings=PATIENT),
+    Case(fault="many_numbers", row=21, answers="either", settings=PATIENT),
+    Case(fault="many_keys", row=21, answers="either", settings=PATIENT),
+    *_each("deep_json", "150", row=23, answers="ok", check=checks.valid_json),
+    *_each("deep_json", "900 100000", row=23, says="deep", at_once=True),
+    Case(fault="deep_arrays", row=23, at_once=True),
+]
+
+ANSWERS: list[Case] = [
+    Case(fault="batch_answer", row=24, at_once=True, says="batch"),
+    Case(fault="batch_answer", argument="notified", row=24, at_once=True, says="batch"),
+    *_each(
+        "unparsable_answer",
+        "no_jsonrpc old_jsonrpc number_jsonrpc truncated trailing_comma single_quotes comment trailing_garbage control_character raw_tab bad_escape",
+        row=24,
+        at_once=True,
+    ),
+    *_each("unparsable_answer", "braces_only brackets_only capitals", row=24, at_once=True),
+    *_each("unparsable_answer", "utf16 method_too", row=24),
+    Case(fault="no_id_to_read", row=24, at_once=True),
+    Case(fault="pretty_printed", row=24, over=STDIO, at_once=True),
+    Case(fault="pretty_printed", row=24, over=NETWORK, answers="ok"),
+    Case(fault="bom_and_crlf", row=24, answers="ok"),
+    Case(fault="huge_integer", row=24, at_once=True),
+    Case(fault="huge_float", row=26, answers="ok", check=checks.valid_json),
+    Case(fault="odd_numbers", row=26, answers="ok", check=checks.valid_json),
+    *_each(
+        "odd_text",
+        "invalid_utf8 encoded_surrogate overlong",
+        row=25,
+        answers="ok",
+        says="done",
+        check=checks.valid_json,
+    ),
+    *_each(
+        "odd_text",
+        "lone_surrogate reversed_surrogates nul line_separator ansi",
+        row=26,
+        answers="ok",
+        says="done",
+        check=checks.valid_json,
+    ),
+    Case(fault="duplicate_answer", row=27, over=EVENTS, answers="ok", says="^first$"),
+    Case(fault="answers_before_asked", row=27, over=EVENTS, answers="ok", says="^done$"),
+    *_each("wrong_id", "other null float true list object text", row=27, says=""),
+    Case(fault="id_as_text", row=27, answers="ok"),
+    *_each("duplicate_keys", "result id inner", row=28, at_once=True, says="twice"),
+    *_each(
+        "bad_outcome",
+        "both neither result_text result_list result_null error_text error_null error_empty error_code_text error_message_object error_huge_code",
+        row=28,
+        at_once=True,
+    ),
+    *_each("structured_output", "mismatch missing list null", row=29, says="done", check=checks.keeps_text),
+    *_each(
+        "hostile_schema",
+        "regex key_regex exponential unique",
+        row=30,
+        answers="either",
+        settings=PATIENT,
+        check=checks.still_serves,
+    ),
+    *_each(
+        "hostile_schema", "recursive mutual bad_regex no_schema remote file", row=30, answers="either", settings=PATIENT
+    ),
+    *_each(
+        "odd_content",
+        "unknown_type no_type type_is_list bad_base64 text_is_number text_is_null block_is_null block_is_list resource_without_uri link_without_uri",
+        row=31,
+        answers="ok",
+        says="(?s)done.*left out",
+    ),
+    *_each("odd_content", "not_a_list an_object null empty number", row=31, answers="ok"),
+    Case(fault="empty_result", row=31, answers="ok"),
+    Case(fault="error_flag_is_text", row=31, answers="ok", says="done"),
+]
+
+LISTS: list[Case] = [
+    *_each(
+        "endless_pages",
+        "new repeated blank",
+        row=32,
+        answers="ok",
+        check=checks.bounded_pages,
+        settings={"startup_timeout": 5.0},
+    ),
+    *_each("endless_pages", "number empty", row=32, answers="ok", check=checks.bounded_pages),
+    Case(fault="endless_pages", argument="huge", row=32, answers="ok"),
+    Case(fault="slow_pages", row=32, answers="either", connects=False),
+    *_each("second_page_fails", "error garbage", row=32, answers="ok"),
+    Case(
+        fault="second_page_fails",
+        argument="hang",
+        row=32,
+        answers="ok",
+        settings={"timeout": 1.0, "startup_timeout": 4.0},
+    ),
+    *_each(
+        "large_list",
+        "tools description schema deep",
+        row=33,
+        answers="ok",
+        check=checks.bounded_tools,
+        settings={"startup_timeout": 6.0},
+    ),
+    Case(fault="large_list", argument="name", row=33, answers="ok", check=checks.good_tools_only),
+    Case(
+        fault="large_list",
+        argument="twenty_mb",
+        row=33,
+        connects=False,
+        says="large|limit",
+        settings={"startup_timeout": 6.0},
+    ),
+    *_each(
+        "bad_tool",
+        "null text no_name empty_name name_number no_schema schema_null schema_text schema_array schema_types properties_list property_text required_text recursive output_text annotations_list description_number duplicate",
+        row=34,
+        answers="ok",
+        check=checks.good_tools_only,
+    ),
+    *_each("bad_list", "missing null object text", row=34, answers="either", then="nothing"),
+    Case(fault="bad_list", argument="error", row=34, connects=False, says="holiday"),
+    Case(fault="hostile_text", row=34, says="red", over=EVENTS, check=checks.nothing_unseen),
+]
+
+UNASKED: list[Case] = [
+    Case(fault="list_changed_storm", row=35, over=EVENTS, answers="ok", settings=PATIENT),
+    Case(fault="list_changed_loop", row=35, over=EVENTS, answers="ok", check=checks.bounded_lists),
+    Case(fault="list_changed_loop", argument="flapping", row=35, over=EVENTS, answers="ok", check=checks.bounded_lists),
+    *_each(
+        "notification_flood",
+        "log progress unknown resource cancelled",
+        row=36,
+        over=EVENTS,
+        answers="ok",
+        settings={"request_timeout": 20.0},
+        check=checks.few_log_events,
+    ),
+    Case(fault="bad_notification", row=36, over=EVENTS, answers="ok"),
+    *_each("request_flood", "sampling ping roots unknown", row=36, over=EVENTS, answers="ok", settings=PATIENT),
+    Case(fault="bad_request", row=36, over=EVENTS, answers="ok"),
+    Case(
+        fault="asks_for_input_for_ever",
+        row=36,
+        era="modern",
+        over=("stdio", "http"),
+        check=checks.bounded_rounds,
+        settings=PATIENT,
+    ),
+    Case(fault="unknown_result_type", row=36, era="modern", over=("stdio", "http"), answers="either"),
+]
+
+WEB: list[Case] = [
+    *[
+        Case(fault="http_status", argument=f"connect-{status}", row=40, over=NETWORK, connects=False, says=str(status))
+        for status in (400, 401, 403, 404, 405, 408, 413, 429, 500, 502, 503)
+    ],
+    *[
+        Case(fault="http_status", argument=f"call-{status}", row=40, over=HTTP, says=str(status), at_once=True)
+        for status in (400, 401, 403, 404, 405, 408, 413, 429, 500, 503)
+    ],
+    *_each("post_status", "401 404 500 429", row=48, over=SSE, at_once=True),
+    Case(fault="post_hangs", row=48, over=SSE, says="did not answer"),
+    Case(fault="unavailable_for_a_moment", row=40, over=NETWORK, answers="ok", settings={"startup_timeout": 4.0}),
+    Case(fault="forgets_session", row=40, over=HTTP, answers="ok", check=checks.one_effect),
+    Case(fault="always_forgets_session", row=40, over=HTTP, then="nothing"),
+    *_each("hostile_metadata", "connect", row=41, over=("sse", "http", "json"), connects=False, says="401"),
+    *_each("hostile_metadata", "call", row=41, over=HTTP, says="401", at_once=True),
+    Case(
+        fault="hostile_metadata",
+        argument="",
+        row=41,
+        over=ONE_HTTP,
+        connects=False,
+        settings={"auth": {"type": "oauth"}},
+    ),
+    *_each(
+        "breaks_off",
+        "reset close half_head reset_in_body short_body half_chunk bad_chunk",
+        row=42,
+        over=HTTP,
+        at_once=True,
+        then="returns",
+        check=checks.one_effect,
+    ),
+    *_each("hangs_in_http", "before_head after_head in_body", row=43, over=HTTP, says="did not answer"),
+    *_each(
+        "not_an_mcp_answer",
+        "connect-portal connect-empty connect-untyped connect-accepted connect-no_content connect-bad_json connect-list connect-plain connect-echo",
+        row=44,
+        over=("sse", "http", "json"),
+        connects=False,
+    ),
+    *_each("not_an_mcp_answer", "connect-portal connect-empty", row=44, over=WEBSOCKET, connects=False),
+    *_each(
+        "not_an_mcp_answer",
+        "call-portal call-empty call-untyped call-accepted call-no_content call-bad_json call-list call-plain call-echo",
+        row=44,
+        over=HTTP,
+        at_once=True,
+    ),
+    *_each(
+        "bad_stream",
+        "empty half_event unfinished_event reset garbage retry_only",
+        row=45,
+        over=ONE_HTTP,
+        at_once=True,
+        then="returns",
+        check=checks.one_effect,
+    ),
+    *_each("bad_stream", "keepalive resumed_for_ever", row=45, over=ONE_HTTP, then="returns", check=checks.one_effect),
+    *_each("bad_stream", "other_events", row=45, over=ONE_HTTP, answers="ok"),
+    *_each(
+        "endpoint",
+        "never closed foreign other_name scheme_relative userinfo javascript file not_a_url huge",
+        row=47,
+        over=SSE,
+        connects=False,
+    ),
+    Case(fault="answers_before_endpoint", row=47, over=SSE, answers="ok", says="^done$"),
+    *_each(
+        "redirects",
+        "connect-loop connect-port connect-name connect-file connect-metadata_service connect-no_url",
+        row=49,
+        over=NETWORK,
+        connects=False,
+        settings={"headers": {"Authorization": "Bearer secret-of-a-test"}},
+    ),
+    *_each(
+        "redirects",
+        "call-port call-loop",
+        row=49,
+        over=HTTP,
+        at_once=True,
+        settings={"headers": {"Authorization": "Bearer secret-of-a-test"}},
+    ),
+    *_each(
+        "tcp_garbage",
+        "random ssh tls old_http bad_status bad_length two_lengths huge_header endless_header continue closed",
+        row=50,
+        over=("sse", "websocket", "http"),
+        connects=False,
+    ),
+    Case(
+        fault="behaves",
+        argument="tls_to_plain_port",
+        row=50,
+        over=("sse", "websocket", "http"),
+        connects=False,
+        secure=True,
+        says="TLS",
+    ),
+    *_each(
+        "plain_beneath_tls",
+        "self_signed expired",
+        row=50,
+        over=("sse", "websocket", "http"),
+        connects=False,
+        secure=True,
+        says="certificate",
+    ),
+    *_each("packed_answer", "gzip deflate", row=22, over=HTTP, answers="ok"),
+    *_each(
+        "packed_answer", "gzip_bomb deflate_bomb events_bomb", row=22, over=HTTP, says="large|limit", settings=PATIENT
+    ),
+    *_each(
+        "packed_answer", "twice twice_bomb brotli unknown truncated not_packed", row=22, over=HTTP, settings=PATIENT
+    ),
+    *_each(
+        "bad_network",
+        "latency jitter bandwidth bytes",
+        row=52,
+        over=NETWORK,
+        answers="ok",
+        settings={"startup_timeout": 8.0, "timeout": 8.0, "request_timeout": 8.0},
+    ),
+    Case(fault="bad_network", argument="blackhole", row=52, over=NETWORK, says="did not answer", then="nothing"),
+]
+
+SOCKETS: list[Case] = [
+    *[
+        Case(
+            fault="ws_handshake", argument=f"status_{status}", row=51, over=WEBSOCKET, connects=False, says=str(status)
+        )
+        for status in (200, 401, 403, 404, 500)
+    ],
+    *_each(
+        "ws_handshake",
+        "wrong_subprotocol wrong_accept no_upgrade huge_header many_headers unasked_extension never",
+        row=51,
+        over=WEBSOCKET,
+        connects=False,
+    ),
+    Case(fault="ws_handshake", argument="no_subprotocol", row=51, over=WEBSOCKET, answers="ok"),
+    *_each(
+        "ws_frames",
+        "close_1011 close_1000 close_4000 close_1012",
+        row=51,
+        over=WEBSOCKET,
+        says="closed the connection with code",
+        at_once=True,
+        then="returns",
+    ),
+    *_each(
+        "ws_frames",
+        "close_999 close_without_code close_half_code close_bad_reason end_without_close continuation_first masked reserved_bits unknown_opcode long_ping huge_length garbage",
+        row=51,
+        over=WEBSOCKET,
+        at_once=True,
+        then="returns",
+    ),
+    *_each("ws_frames", "endless_fragments", row=51, over=WEBSOCKET, then="returns", settings=PATIENT),
+    *_each("ws_frames", "half_frame", row=51, over=WEBSOCKET, then="nothing", says="did not answer"),
+    *_each(
+        "ws_frames",
+        "binary fragments many_fragments ping_flood pong_flood empty_frames invalid_utf8",
+        row=51,
+        over=WEBSOCKET,
+        answers="ok",
+        says="done",
+        settings=PATIENT,
+    ),
+    *_each("ws_deflate_bomb", "300", row=51, over=WEBSOCKET, then="returns", settings=PATIENT),
+    *_each("ws_deflate_bomb", "1", row=51, over=WEBSOCKET, answers="ok", settings=PATIENT),
+]
+
+ENDS: list[Case] = [
+    *_each("daemon_grandchild", "quiet stubborn", row=55, over=STDIO, answers="ok"),
+    Case(fault="daemon_grandchild", argument="crash", row=55, over=STDIO, then="returns", at_once=True),
+    Case(fault="forks_without_end", row=55, over=STDIO, answers="ok"),
+    *_each("ignores_eof", "eof term", row=56, over=STDIO, answers="ok"),
+    Case(fault="slow_flush", row=56, over=STDIO, answers="ok", then="nothing", check=checks.flushed),
+]
+
+CASES: list[Case] = [*START, *NOISE, *CALLS, *SIZES, *ANSWERS, *LISTS, *UNASKED, *WEB, *SOCKETS, *ENDS]
+CELLS: list[Cell] = [Cell(case, transport) for case in CASES for transport in case.over]
+assert len({str(cell) for cell in CELLS}) == len(CELLS)
+assert set(TRANSPORTS) == {cell.transport for cell in CELLS}

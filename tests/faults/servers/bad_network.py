@@ -1,0 +1,56 @@
+"""Behaves, behind a network that does not."""
+
+import random
+import socket
+import threading
+import time
+from collections.abc import Iterator
+
+from tests.faults.harness import Server, serve, wait_for_ever
+
+
+class BadNetwork(Server):
+    def dress(self, connection: socket.socket) -> socket.socket:
+        ours, theirs = socket.socketpair()
+        threading.Thread(target=self.carry, args=(connection, theirs), daemon=True).start()
+        threading.Thread(target=self.carry, args=(theirs, connection), daemon=True).start()
+        return ours
+
+    def carry(self, source: socket.socket, target: socket.socket) -> None:
+        carried = 0
+        while True:
+            try:
+                data = source.recv(65_536)
+                if not data:
+                    target.shutdown(socket.SHUT_WR)
+                    return
+                for part in self.delayed(data):
+                    carried += len(part)
+                    if b'"act"' in data and self.argument == "blackhole":
+                        wait_for_ever()
+                    target.sendall(part)
+            except OSError:
+                return
+
+    def delayed(self, data: bytes) -> Iterator[bytes]:
+        match self.argument:
+            case "latency":
+                time.sleep(0.05)
+                yield data
+            case "jitter":
+                for start in range(0, len(data), 50):
+                    time.sleep(random.uniform(0, 0.01))
+                    yield data[start : start + 50]
+            case "bandwidth":
+                for start in range(0, len(data), 512):
+                    time.sleep(0.01)
+                    yield data[start : start + 512]
+            case "bytes":
+                for byte in data:
+                    yield bytes([byte])
+            case _:
+                yield data
+
+
+if __name__ == "__main__":
+    serve(BadNetwork)
