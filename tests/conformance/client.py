@@ -55,7 +55,7 @@ def entry(url: str) -> dict[str, Any]:
 
 async def main(url: str) -> int:
     if scenario().startswith("auth/"):
-        PlainHTTP._is_named = on_loopback  # type: ignore[method-assign]
+        PlainHTTP._is_named = on_loopback  # type: ignore[method-assign, assignment]
     config = MCPConfig.from_dict({"servers": {"judge": entry(url)}})
     async with MCPClient(config, elicitation=accept, sign_in=browse) as client:
         if not await client.connect("judge"):

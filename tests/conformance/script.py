@@ -5,6 +5,8 @@ import os
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeAlias
 
+import anyio
+
 CLIENT_METADATA = "https://conformance-test.local/client-metadata.json"
 """The address that the judge takes for a client's own metadata document."""
 
@@ -56,5 +58,8 @@ async def play(tools: Mapping[str, Mapping[str, Any]], call: Call) -> None:
         focal, echo = tools
         await call(echo, {"schema": tools[focal]})
         return
+    if scenario() == "sse-retry":
+        # The judge takes any GET for the reconnection, also the standing stream's if a quick client calls before it came.
+        await anyio.sleep(1)
     for name, schema in tools.items():
         await call(name, arguments_for(schema))
