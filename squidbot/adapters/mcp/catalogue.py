@@ -80,13 +80,13 @@ async def fetch(
         try:
             found[name] = await session.pages(method, key, bounds=bounds, timeout=timeout, server=config.name)
         except MCPError as error:
-            if name == "tools":
+            # A server that is gone has not said that it has none; one that fails keeps what it listed before.
+            if name == "tools" or session.wire.ended.is_set():
                 raise
             if error.code != METHOD_NOT_FOUND:
                 logger.bind(server=config.name).warning(
                     "server {!r}: {} failed: {}", config.name, method, error.error.message
                 )
-            found[name] = []
     return replace(known, **found)
 
 

@@ -82,7 +82,7 @@ class Session:
             return await self.wire.send_raw_request(method, outgoing, opts)
         except (TypeError, ValueError, RecursionError) as error:
             reason = f"it cannot be written as JSON: {str(error)[:200]}"
-            raise WireError(INVALID_PARAMS, f"the request was not sent, {reason}", "protocol") from None
+            raise WireError(INVALID_PARAMS, f"the request was not sent, {reason}", "tool") from None
 
     async def interactive(
         self,

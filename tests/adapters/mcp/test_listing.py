@@ -1,12 +1,10 @@
 """What a server lists: each item is judged alone, and one that cannot be used costs only itself."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from loguru import logger
 
 from squidbot.adapters.mcp.catalogue import Catalogue
 from squidbot.adapters.mcp.listing import prompts_of, resources_of, tools_of
@@ -19,15 +17,6 @@ json_values = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
     max_leaves=8,
 )
-
-
-@pytest.fixture
-def warnings() -> Iterator[list[str]]:
-    """What is logged meanwhile."""
-    lines: list[str] = []
-    sink = logger.add(lambda line: lines.append(str(line)), format="{message}", level="WARNING")
-    yield lines
-    logger.remove(sink)
 
 
 def _tools(*items: Any, allow: list[str] | None = None, deny: tuple[str, ...] = ()) -> list[str]:
@@ -48,10 +37,10 @@ def _tools(*items: Any, allow: list[str] | None = None, deny: tuple[str, ...] = 
         ({"name": "good"}, "another of the same name came first"),
     ],
 )
-def test_a_hopeless_tool_is_left_out_alone_with_a_warning(item: Any, reason: str, warnings: list[str]) -> None:
+def test_a_hopeless_tool_is_left_out_alone_with_a_warning(item: Any, reason: str, logged: list[str]) -> None:
     """One careless author must not take a server's other tools away."""
     assert _tools({"name": "good"}, item, {"name": "fine"}) == ["good", "fine"]
-    (warning,) = warnings
+    (warning,) = logged
     assert "server 's': tool" in warning
     assert reason in warning
 
@@ -113,7 +102,7 @@ def test_settings_may_leave_tools_or_prompts_out_altogether() -> None:
     assert [resource.uri for resource in catalogue.resources] == ["a://b"]
 
 
-def test_in_the_stateless_era_a_tool_with_invalid_header_annotations_is_left_out(warnings: list[str]) -> None:
+def test_in_the_stateless_era_a_tool_with_invalid_header_annotations_is_left_out(logged: list[str]) -> None:
     """The revision demands it: a header that cannot be formed would be refused by every proxy."""
     header = {"type": "object", "properties": {"region": {"type": "string", "x-mcp-header": "Region"}}}
     broken = {"type": "object", "properties": {"region": {"type": "string", "x-mcp-header": "no good name!"}}}
@@ -122,6 +111,6 @@ def test_in_the_stateless_era_a_tool_with_invalid_header_annotations_is_left_out
     modern = Catalogue.of(Remembered("modern", "2026-07-28", tools=listed), entry)
     assert list(modern.tools) == ["good"]
     assert dict(modern.headers["good"]) == {("region",): "Region"}
-    assert "invalid x-mcp-header" in warnings[0]
+    assert "invalid x-mcp-header" in logged[0]
     legacy = Catalogue.of(Remembered("legacy", "2025-06-18", tools=listed), entry)
     assert (list(legacy.tools), dict(legacy.headers)) == (["good", "bad"], {})
