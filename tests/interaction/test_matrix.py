@@ -12,7 +12,7 @@ from squidbot import (
     BinaryContent,
     ImageContent,
     MCPClient,
-    SquidbotError,
+    MCPRequestRefused,
     TextContent,
     ToolResult,
 )
@@ -187,7 +187,7 @@ async def test_prompts_are_listed_and_filled_in(place: Place) -> None:
         assert rendered.messages[0].content == TextContent("Hello Ada, said in a warm way.")
         picture = await client.render_prompt("world", "picture")
         assert picture.messages[0].content == ImageContent(b"\x89PNG", "image/png")
-        with pytest.raises(SquidbotError, match="'name' is missing"):
+        with pytest.raises(MCPRequestRefused, match="'name' is missing"):
             await client.render_prompt("world", "greet")
 
 
@@ -208,7 +208,7 @@ async def test_resources_are_listed_and_read(place: Place) -> None:
         (item,) = await client.read_resource("world", "world://item/7")
         assert isinstance(item, BinaryContent)
         assert item.text == "world://item/7 version 1"
-        with pytest.raises(SquidbotError, match="Unknown resource"):
+        with pytest.raises(MCPRequestRefused, match="Unknown resource"):
             await client.read_resource("world", "world://nowhere")
 
 
