@@ -27,6 +27,8 @@ class Case:
     """The kind of fault, by its number in docs/faults.md."""
     over: tuple[Transport, ...] = TRANSPORTS
     argument: str = ""
+    sampled: tuple[Transport, ...] = ()
+    """Where it is tried unless everything is; empty means wherever it can be."""
     connects: bool = True
     answers: Literal["ok", "error", "either"] = "error"
     says: str = ""

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field
 from squidbot import MCPClient, MCPConfig
 from squidbot.core.domain.text import visible
 from tests.faults.case import REQUEST, STARTUP, Cell
-from tests.faults.cases import CELLS
+from tests.faults.cases import EVERYTHING
 from tests.faults.measure import Figures, children, descriptors, marked, settle, watched, whole_log
 from tests.faults.scene import CANARY, ROOT, Scene, staged
 from tests.fixtures.running import until
@@ -224,7 +224,7 @@ def _compare(verdict: Verdict, figures: Figures) -> None:
 
 
 async def _main() -> None:
-    cells = {str(cell): cell for cell in CELLS}
+    cells = {str(cell): cell for cell in EVERYTHING}
     for warm in ("behaves-stdio", "behaves-sse", "behaves-websocket", "behaves-http"):
         await judge(cells[warm])
     print("ready", flush=True)

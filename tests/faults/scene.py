@@ -91,7 +91,7 @@ async def staged(cell: Cell) -> AsyncIterator[Scene]:
 
 
 def _environment(case: Case, scene: Scene) -> dict[str, str]:
-    given = {"FAULT_NOTES": str(scene.folder / "notes"), "FAULT_TRAP": scene.trap.url, "CANARY": CANARY}
+    given = {"FAULT_NOTES": str(scene.folder / "notes"), "FAULT_TRAP": scene.trap.url, "API_TOKEN": CANARY}
     if case.era == "modern":
         given["FAULT_ERA"] = "modern"
     if case.secure and case.fault == "plain_beneath_tls":
