@@ -64,7 +64,8 @@ def request_error(error: MCPError, what: str, config: MCPServerConfig) -> Squidb
     http = http_failure(error)
     if error.code == PARSE_ERROR:
         return MCPProtocolError(message)
-    if isinstance(error, WireError) or http is not None or error.code == CONNECTION_CLOSED:
+    unreached = http is not None and http.status not in (400, 404, 422)
+    if isinstance(error, WireError) or unreached or error.code == CONNECTION_CLOSED:
         return MCPConnectionError(message, server=config.name, status=http.status if http else None)
     return MCPRequestRefused(message)
 

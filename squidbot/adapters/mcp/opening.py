@@ -1,6 +1,6 @@
 """Opens one session with a server: its transport, our wire, the SDK's session, and an agreed era."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,7 +17,6 @@ from squidbot.adapters.mcp.eras import Era, negotiate
 from squidbot.adapters.mcp.remembered import Memory
 from squidbot.adapters.mcp.session import Session
 from squidbot.adapters.mcp.transport import Opening, SignIn, Streams, Transport
-from squidbot.adapters.mcp.transports.stdio import ProcessChannel
 from squidbot.adapters.mcp.transports.table import TRANSPORTS
 from squidbot.config.schema import MCPServerConfig
 from squidbot.core.domain.errors import MCPConnectionError
@@ -47,11 +46,16 @@ class SessionError(Exception):
 
 @asynccontextmanager
 async def open_session(
-    config: MCPServerConfig, around: Surroundings, era: Era | None, *, over_sse: bool, last_words: list[str]
+    config: MCPServerConfig,
+    around: Surroundings,
+    era: Era | None,
+    *,
+    over_sse: bool,
+    on_open: Callable[[Streams], None],
 ) -> AsyncIterator[Session]:
     """A session that is ready for requests. Whatever goes wrong, then or later, raises SessionError.
 
-    Whoever loses patience instead finds in `last_words` what the server had said on stderr by then.
+    `on_open` is given the streams as soon as there are any, before the server has said a word.
     """
     bounds = Bounds(**config.bounds.model_dump())
     transport = around.transports["sse" if over_sse else config.transport]
@@ -60,16 +64,13 @@ async def open_session(
     try:
         async with transport(config, Opening(bounds, around.state, around.sign_in)) as streams:
             wire = _wire(streams, config, bounds, offered)
-            try:
-                async with ClientSession(dispatcher=wire, **session_callbacks(around.callbacks, config.name)) as sdk:
-                    agreed = await negotiate(sdk, wire, era)
-                    session = Session(sdk, wire, agreed, capabilities=offered, log_level=config.log_level)
-                    _refuse_old(session, config)
-                    await session.set_log_level(timeout=config.startup_timeout)
-                    yield session
-            finally:
-                if isinstance(streams, ProcessChannel):
-                    last_words.append(streams.last_words)
+            on_open(streams)
+            async with ClientSession(dispatcher=wire, **session_callbacks(around.callbacks, config.name)) as sdk:
+                agreed = await negotiate(sdk, wire, era)
+                session = Session(sdk, wire, agreed, capabilities=offered, log_level=config.log_level)
+                _refuse_old(session, config)
+                await session.set_log_level(timeout=config.startup_timeout)
+                yield session
     except Exception as error:  # noqa: BLE001 - whatever a server or a transport does ends here, in words
         end = wire.end if wire is not None else None
         raise SessionError(connection_error(error, config, end), closed=end is not None) from None

@@ -25,6 +25,8 @@ from squidbot.adapters.mcp.opening import SessionError, Surroundings, open_sessi
 from squidbot.adapters.mcp.pace import Pace
 from squidbot.adapters.mcp.remembered import Remembered
 from squidbot.adapters.mcp.session import Session
+from squidbot.adapters.mcp.transport import Streams
+from squidbot.adapters.mcp.transports.stdio import ProcessChannel
 from squidbot.config.schema import MCPServerConfig
 from squidbot.core.domain.errors import ConfigError, MCPConnectionError
 from squidbot.core.domain.servers import ServerEvent, ServerState
@@ -59,6 +61,7 @@ class Supervisor:
         self._settled = asyncio.Event()
         self._listing = asyncio.Lock()
         self._session: Session | None = None
+        self._streams: Streams | None = None
         self._opening: anyio.CancelScope | None = None
         self._ready_since = math.inf
         self._retired = False
@@ -72,7 +75,11 @@ class Supervisor:
             self._stopping.clear()
             self._settled.clear()
             self._owner = asyncio.create_task(self._own(), name=f"squidbot server {self.config.name}")
-        await self._settled.wait()
+            self._move("connecting")
+        with anyio.move_on_after(self.config.startup_timeout):
+            await self._settled.wait()
+        if not self._settled.is_set():
+            self._fail(self.error or self._too_late(), final=True)
         return self.state == "ready"
 
     async def stop(self) -> None:
@@ -128,7 +135,6 @@ class Supervisor:
         loop = asyncio.get_running_loop()
         began = loop.time()
         pace = Pace(self.config.max_retries)
-        self._move("connecting")
         try:
             while not self._stopping.is_set():
                 self._ready_since = math.inf
@@ -183,13 +189,12 @@ class Supervisor:
     async def _converse(self, config: MCPServerConfig, era: Era | None, *, over_sse: bool) -> "_Failure | None":
         """Open a session and stay with it; gives back how it failed, nothing if the end was ours."""
         opened = False
-        last_words: list[str] = []
         limit = anyio.CancelScope(deadline=anyio.current_time() + config.startup_timeout)
         around = replace(self._around, callbacks=replace(self._around.callbacks, on_event=self._on_session_event))
         try:
             self._opening = limit
             with limit:
-                async with open_session(config, around, era, over_sse=over_sse, last_words=last_words) as session:
+                async with open_session(config, around, era, over_sse=over_sse, on_open=self._on_open) as session:
                     await self.refresh(None, session, over_sse=over_sse)
                     opened, limit.deadline, self._opening = True, math.inf, None
                     await self._attend(session)
@@ -198,8 +203,7 @@ class Supervisor:
         finally:
             self._session = self.attendant = self._opening = None
         if limit.cancelled_caught and not self._stopping.is_set():
-            late = ChannelClosed(f"it did not answer within {config.startup_timeout:g} s", detail="".join(last_words))
-            return _Failure(connection_error(late, config, late), opened=False, cause="late")
+            return _Failure(self._too_late(), opened=False, cause="late")
         return None
 
     async def _attend(self, session: Session) -> None:
@@ -236,6 +240,14 @@ class Supervisor:
     async def _nudge_at_end(self, session: Session) -> None:
         await session.wire.ended.wait()
         self._nudge.set()
+
+    def _on_open(self, streams: Streams) -> None:
+        self._streams = streams
+
+    def _too_late(self) -> MCPConnectionError:
+        said = self._streams.last_words if isinstance(self._streams, ProcessChannel) else ""
+        late = ChannelClosed(f"it did not answer within {self.config.startup_timeout:g} s", detail=said)
+        return connection_error(late, self.config, late)
 
     # What it learns
 
