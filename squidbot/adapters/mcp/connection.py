@@ -192,7 +192,7 @@ class MCPConnection:
             if http is None:
                 raise
             if not http.session_lost:
-                if http.status is None:
+                if http.unreachable:
                     self._supervisor.doubt(session, error.error.message)
                 raise
         self._supervisor.retire(session)

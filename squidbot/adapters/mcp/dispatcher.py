@@ -245,7 +245,7 @@ class FrameDispatcher:
             return
         answer = self._awaited(message.get("id"))
         if answer is None:
-            self._unawaited(message.get("id"))
+            self._unawaited(message)
             return
         if (error := _outcome_problem(message)) is not None:
             answer.set_exception(WireError(PARSE_ERROR, f"the server's answer is not valid: {error}", "protocol"))
@@ -254,8 +254,14 @@ class FrameDispatcher:
         else:
             answer.set_result(message["result"])
 
-    def _unawaited(self, request_id: Any) -> None:
-        if request_id in self._abandoned:
+    def _unawaited(self, message: Mapping[str, Any]) -> None:
+        """An answer to nothing that waits; one without an id is to the only call there is, if there is only one."""
+        request_id = message.get("id")
+        if isinstance(request_id, bool) or not isinstance(request_id, int | str):
+            error = message.get("error")
+            words = error.get("message") if isinstance(error, dict) else None
+            self._blame(Unreadable(f"it answers no request by its id{f', and says: {words}' if words else ''}"))
+        elif request_id in self._abandoned:
             self.counters["late"] += 1
         else:
             self._odd("unasked", "answered what nobody asked, or answered twice", None)

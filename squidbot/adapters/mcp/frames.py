@@ -5,6 +5,7 @@ anything but `Noise` (not meant for us) and `Unreadable` (meant for us, but no v
 """
 
 import json
+import math
 import re
 from collections.abc import Iterator, Mapping
 from itertools import accumulate
@@ -105,7 +106,13 @@ def _nothing(_constant: str) -> None:
     """NaN and the infinities have no place in JSON: like JavaScript, read them as null."""
 
 
-_DECODER = json.JSONDecoder(object_pairs_hook=_pairs, parse_constant=_nothing)
+def _finite(text: str) -> float | None:
+    """A number that is too large for a float is as little JSON as an infinity."""
+    number = float(text)
+    return number if math.isfinite(number) else None
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_pairs, parse_constant=_nothing, parse_float=_finite)
 _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"), check_circular=False)
 
 

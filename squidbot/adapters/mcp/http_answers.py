@@ -122,7 +122,13 @@ class CheckedEvents(httpx2.AsyncByteStream):
             message = await _checked(event.data, self._bounds)
         except Invalid as bad:
             return self._blamed(str(bad))
+        if "method" not in message and not self._is_ours(message.get("id")):
+            # The SDK would take any answer on this stream for the call's own.
+            return b""
         return Event("message", write_frame(message), event.id, event.retry).encoded()
+
+    def _is_ours(self, answered: Any) -> bool:
+        return self._request_id is None or answered is None or str(answered) == str(self._request_id)
 
     def _blamed(self, reason: str) -> bytes:
         # Without a call of our own the id is null: the SDK puts in the call's where it resumes one's stream.

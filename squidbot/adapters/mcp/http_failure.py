@@ -26,6 +26,8 @@ class HTTPFailure:
     session_lost: bool = False
     """The server no longer knows the session, so it did not run the call: open it again and send it once more."""
     cause: str = ""
+    unreachable: bool = False
+    """There was not even a connection: the server is down, not only this call."""
 
 
 def failure_of(data: Any) -> HTTPFailure | None:
@@ -37,9 +39,10 @@ def failure_of(data: Any) -> HTTPFailure | None:
                 "retry_after": float() | int() | None as seconds,
                 "session_lost": bool(lost),
                 "cause": str(cause),
+                "unreachable": bool(unreachable),
             }
         }:
-            return HTTPFailure(status, seconds, session_lost=lost, cause=cause)
+            return HTTPFailure(status, seconds, session_lost=lost, cause=cause, unreachable=unreachable)
         case _:
             return None
 
@@ -55,9 +58,12 @@ def error_frame(
     return write_frame({"jsonrpc": "2.0", "id": request_id, "error": error})
 
 
-def lost_frame(request_id: RequestId | None, cause: str, *, status: int | None = None) -> bytes:
+def lost_frame(
+    request_id: RequestId | None, cause: str, *, status: int | None = None, unreachable: bool = False
+) -> bytes:
     """The error of a call whose answer never came, or (with a `status`) that was never sent."""
-    return error_frame(request_id, CONNECTION_CLOSED, message=cause, failure=HTTPFailure(status, cause=cause))
+    failure = HTTPFailure(status, cause=cause, unreachable=unreachable)
+    return error_frame(request_id, CONNECTION_CLOSED, message=cause, failure=failure)
 
 
 def refused_frame(

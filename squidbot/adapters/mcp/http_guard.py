@@ -69,7 +69,8 @@ class HTTPGuard(httpx2.AsyncBaseTransport):
         except MCPConnectionError as error:
             return _failed(lost_frame(request_id, f"{error}. {error.hint or ''}".strip(), status=error.status))
         except Exception as error:  # noqa: BLE001 - raised into the SDK it would end every neighbour
-            return _failed(lost_frame(request_id, describe(error, where(request.url))))
+            unreachable = isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout)
+            return _failed(lost_frame(request_id, describe(error, where(request.url)), unreachable=unreachable))
         finally:
             if self._in_flight.get(request_id) is scope:
                 del self._in_flight[request_id]
