@@ -153,7 +153,7 @@ async def test_a_call_to_a_lazy_server_that_hangs_at_start_ends_by_its_own_deadl
     """Connecting is part of the call, and the caller said how long."""
     hangs = tmp_path / "hangs"
     plain = plain_entry()
-    script = f"test -e {hangs} && exec sleep 60; exec {plain['command']} {' '.join(plain['args'])}"
+    script = f"test -e {hangs} && exec cat > /dev/null; exec {plain['command']} {' '.join(plain['args'])}"
     entry = {"command": "sh", "args": ["-c", script], "protocol": "legacy", "lazy": True}
     async with _client({"s": entry}, state=tmp_path) as client:
         await client.prepare()
@@ -216,14 +216,12 @@ async def test_calls_to_one_server_run_side_by_side(tmp_path: Path) -> None:
 
 async def test_a_tool_of_the_registry_passes_its_deadline_and_its_listener_on(tmp_path: Path) -> None:
     """Whoever calls through the port has the same means as whoever calls by name."""
-    progress = {
-        "raw": '{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":$id,"progress":1}}\n'
-    }
-    script = {"tools/call": [[progress, {"result": {"content": []}}], []]}
+    news = {"raw": '{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":$id,"progress":1}}\n'}
+    script = {"tools/call": [[news, {"result": {"content": []}}], []]}
     heard: list[float] = []
 
-    async def on_progress(done: float, total: float | None, message: str | None) -> None:
-        heard.append(done)
+    async def on_progress(progress: float, total: float | None, message: str | None) -> None:
+        heard.append(progress)
 
     async with meeting(scripted(script)) as client:
         (tool,) = client.registry.tools()

@@ -12,9 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mcp import MCPError
 from mcp.shared.dispatcher import CallOptions
+from mcp.shared.memory import create_client_server_memory_streams
+from mcp_types import CONNECTION_CLOSED
 
 from squidbot.adapters.mcp.channel import Bounds, ChannelClosed, Oversize
-from squidbot.adapters.mcp.dispatcher import FrameDispatcher, WireError, fresh_id
+from squidbot.adapters.mcp.dispatcher import FrameDispatcher, StreamDispatcher, WireError, fresh_id
 from tests.fakes.channel import ScriptedChannel
 from tests.fixtures.running import until
 
@@ -341,6 +343,36 @@ async def test_noise_is_counted_and_hurts_nobody() -> None:
         channel.say({"id": request["id"], "result": {}})
         assert await task == {}
         assert dispatcher.counters["noise"] == 600
+
+
+# Streams of the SDK's own
+
+
+@pytest.mark.requirement("B-08", "B-10")
+async def test_over_the_sdks_streams_a_request_has_its_deadline_an_unguessable_id_and_a_noticed_end() -> None:
+    """Streamable HTTP and servers in memory keep the same promises as far as the SDK lets them."""
+    async with create_client_server_memory_streams() as ((read, write), (far_read, far_write)):
+        dispatcher = StreamDispatcher(read, write, amend=lambda method, params: {**params, "amended": method})
+        async with anyio.create_task_group() as tasks:
+            await tasks.start(dispatcher.run, _deny, _ignore)
+            with pytest.raises(WireError, match="no answer to tools/call in 0") as late:
+                await dispatcher.send_raw_request("tools/call", {"name": "a"}, {"timeout": 0.05})
+            assert late.value.kind == "timeout"
+            sent: Any = (await far_read.receive()).message  # type: ignore[union-attr]
+            assert sent.params == {"name": "a", "amended": "tools/call"}
+            assert sent.id > 1_000_000
+            async with anyio.create_task_group() as calls:
+                calls.start_soon(_lost, dispatcher)
+                await far_write.aclose()
+            await dispatcher.ended.wait()
+            assert str(dispatcher.end) == "the server closed the connection"
+            tasks.cancel_scope.cancel()
+
+
+async def _lost(dispatcher: StreamDispatcher) -> None:
+    with pytest.raises(MCPError) as error:
+        await dispatcher.send_raw_request("tools/call", {}, {"timeout": 5})
+    assert error.value.code == CONNECTION_CLOSED
 
 
 # Whatever a server sends

@@ -31,6 +31,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Less time for servers that do not want to end: the order of things is what counts."""
     monkeypatch.setattr(stdio, "GRACE", 0.3)
     monkeypatch.setattr(stdio, "FIRM", 0.2)
+    monkeypatch.setattr(stdio, "_EXIT_NEWS", 0.2)
 
 
 ECHO = "import os, sys\nfor line in sys.stdin.buffer: os.write(1, line)"
