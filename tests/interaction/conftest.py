@@ -6,7 +6,7 @@ from typing import get_args
 import pytest
 
 from squidbot.adapters.mcp.transports.table import TRANSPORTS
-from tests.fixtures.meeting import ERAS, Era, Place, in_memory
+from tests.fixtures.meeting import ERAS, Place, in_memory
 from tests.fixtures.running import Entry, running
 from tests.fixtures.serve import TransportOnNetwork
 from tests.fixtures.world import build
@@ -15,9 +15,9 @@ NETWORK: tuple[TransportOnNetwork, ...] = get_args(TransportOnNetwork)
 ALL = [(transport, era) for transport in ("stdio", *NETWORK, "memory") for era in ERAS]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def listening() -> Iterator[dict[str, Entry]]:
-    """One world per transport of the network, shared by the tests of a module: tests tell their calls by tokens."""
+    """One world per transport of the network, shared by all tests of the matrix, which tell their calls by tokens."""
     with running("sse") as sse, running("websocket") as websocket, running("http") as http:
         yield {"sse": sse, "websocket": websocket, "http": http}
 
@@ -26,10 +26,6 @@ def listening() -> Iterator[dict[str, Entry]]:
 def place(request: pytest.FixtureRequest) -> Iterator[Place]:
     """A world that is to be met over one transport in one era."""
     transport, era = request.param
-    yield from _place(transport, era, request)
-
-
-def _place(transport: str, era: Era, request: pytest.FixtureRequest) -> Iterator[Place]:
     match transport:
         case "memory":
             yield Place(transport, era, {"command": "in-memory"}, in_memory(build()))

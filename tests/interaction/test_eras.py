@@ -13,8 +13,8 @@ from tests.interaction.conftest import NETWORK
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("B-05")]
 
-PATIENCE = 2.5
-"""Seconds for a person: about one, and what a busy machine adds."""
+PATIENCE = 5.0
+"""Seconds: about one for a person, and what a busy machine adds; the plain SDK takes ten on any machine."""
 
 
 async def _timed(entry: Entry, state: Path | None = None) -> tuple[float, str | None]:
@@ -29,27 +29,32 @@ async def _works(client: MCPClient) -> bool:
     return (await client.call_tool("world", "echo", {"text": "yes"})).text == "yes"
 
 
+def _noted(file: Path) -> list[str]:
+    return file.read_text(encoding="ascii").split()
+
+
 async def test_a_server_that_ignores_unknown_methods_costs_about_a_second_once(tmp_path: Path) -> None:
-    """The plain SDK waits ten seconds, every time."""
-    entry = plain_entry("--unknown", "ignore")
-    first, protocol = await _timed(entry, tmp_path)
-    assert first < PATIENCE
+    """Whoever waits for an answer that never comes waits ten seconds with the plain SDK, every time."""
+    heard = tmp_path / "heard"
+    entry = plain_entry("--unknown", "ignore", "--heard", str(heard))
+    seconds, protocol = await _timed(entry, tmp_path / "state")
+    assert seconds < PATIENCE
     assert protocol == "2025-11-25"
-    again, _ = await _timed(entry, tmp_path)
-    assert again < first
-    assert again < 1.0, "the verdict was not remembered"
+    assert _noted(heard).count("server/discover") == 1
+    await _timed(entry, tmp_path / "state")
+    assert _noted(heard).count("server/discover") == 1, "the verdict was not remembered"
 
 
 async def test_a_server_that_exits_on_unknown_methods_is_started_afresh_and_remembered(tmp_path: Path) -> None:
     """The plain SDK cannot connect to it at all unless it is told the era."""
     starts = tmp_path / "starts"
     entry = plain_entry("--unknown", "exit", "--starts", str(starts))
-    first, protocol = await _timed(entry, tmp_path / "state")
-    assert first < PATIENCE
+    seconds, protocol = await _timed(entry, tmp_path / "state")
+    assert seconds < PATIENCE
     assert protocol == "2025-11-25"
-    assert len(starts.read_text(encoding="ascii").split()) == 2
+    assert len(_noted(starts)) == 2
     await _timed(entry, tmp_path / "state")
-    assert len(starts.read_text(encoding="ascii").split()) == 3, "the verdict was not remembered"
+    assert len(_noted(starts)) == 3, "the verdict was not remembered"
 
 
 async def test_a_server_that_starts_slowly_is_not_taken_for_one_that_is_silent(tmp_path: Path) -> None:
@@ -58,7 +63,7 @@ async def test_a_server_that_starts_slowly_is_not_taken_for_one_that_is_silent(t
     entry = plain_entry("--delay", "3", "--starts", str(starts))
     _, protocol = await _timed(entry, tmp_path / "state")
     assert protocol == "2025-11-25"
-    assert len(starts.read_text(encoding="ascii").split()) == 1, "it was started twice"
+    assert len(_noted(starts)) == 1, "it was started twice"
 
 
 async def test_a_verdict_that_no_longer_holds_is_dropped(tmp_path: Path) -> None:
