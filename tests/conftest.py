@@ -6,6 +6,7 @@ import signal
 from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
+from typing import TextIO
 
 import pytest
 
@@ -18,8 +19,17 @@ GRACE = 30.0
 KEPT = frozenset({"SQUIDBOT_REQUIRE_ALL"})
 
 
+LAST_WORDS = pytest.StashKey[TextIO]()
+
+
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", f"deadline(seconds): how long this test may take, instead of {DEADLINE:g} s")
+    # The true stderr, while nothing is captured yet: what is said when the run is ended must be seen.
+    config.stash[LAST_WORDS] = os.fdopen(os.dup(2), "w")
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    config.stash[LAST_WORDS].close()
 
 
 @pytest.fixture
@@ -53,7 +63,7 @@ def watchdog(request: pytest.FixtureRequest) -> Iterator[None]:
 
     before = signal.signal(signal.SIGALRM, give_up)
     signal.setitimer(signal.ITIMER_REAL, seconds)
-    faulthandler.dump_traceback_later(seconds + GRACE, exit=True)
+    faulthandler.dump_traceback_later(seconds + GRACE, exit=True, file=request.config.stash[LAST_WORDS])
     try:
         yield
     finally:
