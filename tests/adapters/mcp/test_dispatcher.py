@@ -154,12 +154,12 @@ async def test_what_nobody_asked_for_is_dropped_and_counted_and_the_first_answer
     """An answer can be forged or repeated, but never take another's place."""
     channel = ScriptedChannel()
     async with talking(channel) as dispatcher:
-        channel.say({"id": 1, "result": {"forged": 1}}, {"id": True, "result": {}}, {"id": None, "result": {}})
+        channel.say({"id": 1, "result": {"forged": 1}}, {"id": "1", "result": {}})
         task = asyncio.create_task(_call(dispatcher))
         request = await channel.request("tools/call")
         channel.say({"id": request["id"], "result": {"n": 1}}, {"id": request["id"], "result": {"n": 2}})
         assert await task == {"n": 1}
-        await until(lambda: dispatcher.counters["unasked"] == 4, what="four answers to be dropped")
+        await until(lambda: dispatcher.counters["unasked"] == 3, what="three answers to be dropped")
 
 
 # Deadlines
@@ -300,6 +300,15 @@ async def test_an_unreadable_answer_without_an_id_fails_the_only_call_that_waits
     async with asking() as (channel, request_id, task):
         channel.say(b'{"jsonrpc":"2.0"', {"id": request_id, "error": {"code": 1, "message": "the good one"}})
         assert (await task).error.message == "the good one"
+
+
+@pytest.mark.parametrize("identity", [None, True, 1.5])
+async def test_an_error_without_an_id_that_counts_fails_the_only_call_with_the_servers_words(identity: Any) -> None:
+    """Servers that cannot read a request answer it so, as JSON-RPC demands."""
+    async with asking() as (channel, _, task):
+        channel.say({"id": identity, "error": {"code": -32700, "message": "Parse error"}})
+        with anyio.fail_after(2):
+            assert "Parse error" in (await task).error.message
 
 
 async def test_with_two_calls_waiting_nobody_is_blamed_for_an_answer_without_an_id() -> None:
