@@ -143,7 +143,8 @@ class MCPConnection:
                 self._breaker.failed(failed.text, now(), life=self._supervisor.restarts)
             return failed
         self._breaker.succeeded()
-        result = tool_result(raw, blocks=self.config.bounds.blocks)
+        source = f"server {self.config.name!r}, tool {name!r}"
+        result = tool_result(raw, blocks=self.config.bounds.blocks, source=source)
         tool = self.catalogue.tools.get(name)
         return result if tool is None else await checked(result, tool, self._around.schemas)
 

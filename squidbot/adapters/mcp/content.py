@@ -12,12 +12,14 @@ from squidbot.core.domain.tools import Failure, ToolResult
 _NOTE = 200
 
 
-def tool_result(raw: Mapping[str, Any], *, blocks: int) -> ToolResult:
+def tool_result(raw: Mapping[str, Any], *, blocks: int, source: str = "the server") -> ToolResult:
     """A `tools/call` result as the core sees it; good blocks are kept, a bad one becomes a note."""
     is_error = raw.get("isError") is True
     listed = raw.get("content")
     if isinstance(listed, list) and len(listed) > blocks:
-        return ToolResult.failed(f"the answer has {len(listed)} blocks, too many (limit {blocks})", "protocol")
+        return ToolResult.failed(
+            f"{source}: the answer has {len(listed)} blocks, too many (limit {blocks})", "protocol"
+        )
     content = _contents(listed)
     return ToolResult(
         content=content,

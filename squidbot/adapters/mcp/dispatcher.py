@@ -341,6 +341,7 @@ class StreamDispatcher(JSONRPCDispatcher[TransportContext]):
         limit = options.pop("timeout", None)
         if self._last_word is not None:
             params = self._last_word(method, dict(params or {}))
+        write_frame(params or {})  # what is no JSON must fail here: in the SDK's writer it would end every other call
         try:
             async with asyncio.timeout(limit):
                 return await super().send_raw_request(method, params, options, **related)
