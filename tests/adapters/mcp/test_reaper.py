@@ -76,7 +76,7 @@ def reaping(*command: str, grace: float = GRACE) -> Iterator[Reaped]:
             os.close(reaped.control)
         with process:
             process.wait(timeout=10)
-        os.close(status)
+        os.close(reaped.status)
 
 
 def test_a_server_that_obeys_the_end_of_its_input_is_not_even_asked(tmp_path: Path) -> None:
@@ -132,6 +132,17 @@ def test_a_server_that_cannot_be_executed_is_told_with_the_systems_reason(tmp_pa
     script.chmod(0o755)
     with reaping(str(script)) as reaped:
         assert reaped.said().splitlines()[0] == b"error 8"
+
+
+def test_when_nobody_is_left_to_be_told_the_server_is_ended_all_the_same(tmp_path: Path) -> None:
+    """After a kill -9 of squidbot the other end of every pipe is gone."""
+    pids = tmp_path / "pids"
+    with reaping(*stubborn(pids, "ignore-eof", "child")) as reaped:
+        reaped.ready()
+        os.close(reaped.status)
+        reaped.status = os.open(os.devnull, os.O_RDONLY)
+        reaped.let_go()
+    assert not [pid for pid in noted(pids) if alive(pid)]
 
 
 def test_signals_of_a_terminal_do_not_end_the_reaper_before_its_server(tmp_path: Path) -> None:

@@ -143,6 +143,17 @@ async def test_in_the_stateless_era_every_request_carries_who_we_are_and_what_we
     assert "'error'" in str(sent[2]["params"]["_meta"])
 
 
+@pytest.mark.requirement("A-08")
+async def test_in_the_handshake_era_the_opening_carries_the_configuration_without_its_secrets(tmp_path: Path) -> None:
+    """A server is configured where it is used; a secret goes by the environment alone."""
+    heard = tmp_path / "heard"
+    async with meeting(scripted({}, heard, config={"team": "blue", "api_key": "s3cr3t-value"})):
+        pass
+    (opening,) = messages(heard, "initialize")
+    assert opening["params"]["capabilities"]["experimental"]["config"]["team"] == "blue"
+    assert "s3cr3t-value" not in heard.read_text("utf-8")
+
+
 async def _person(server: str, form: Mapping[str, Any]) -> Mapping[str, Any]:
     return {"action": "accept", "content": {"colour": "blue"}}
 
