@@ -37,6 +37,8 @@ class Case:
     """The error must not wait for the deadline."""
     then: Literal["works", "returns", "nothing"] = "works"
     """What becomes of the next call: it works, it does once the server is back, or it does not matter."""
+    recovery: float = 5.0
+    """Seconds within which it is back."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     arguments: Mapping[str, Any] = field(default_factory=dict)
     entry: Callable[[Transport], Mapping[str, Any]] | None = None

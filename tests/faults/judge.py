@@ -23,7 +23,6 @@ NEIGHBOUR = 0.2
 LAG = 0.25
 RISE, KEPT = 100.0, 20.0
 LINES = 100
-RECOVERY = 5.0
 CLOSING = 5.0
 GENEROUS = 4.0
 """Seconds by which a deadline may be missed on a busy machine before it is no deadline at all."""
@@ -61,6 +60,7 @@ async def judge(cell: Cell) -> Verdict:
             await _play(scene, verdict, figures)
             for _ in range(3):
                 await asyncio.sleep(0)
+        scene.forget()
         settle(figures)
         _look_for_leftovers(scene, verdict, tasks - {None}, open_before)
         _read_the_log(scene, verdict)
@@ -149,10 +149,10 @@ async def _call_again(scene: Scene, verdict: Verdict) -> None:
                 return last == "again"
 
             try:
-                await until(back, what="the server to be back", within=RECOVERY + GENEROUS)
+                await until(back, what="the server to be back", within=scene.cell.case.recovery + GENEROUS)
             except AssertionError as never:
                 verdict.broken.append(f"{never}; it says {last[:300]!r}")
-            _hold(verdict, "coming back", time.perf_counter() - began, RECOVERY)
+            _hold(verdict, "coming back", time.perf_counter() - began, scene.cell.case.recovery)
         case "nothing":
             pass
 

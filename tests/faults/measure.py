@@ -131,7 +131,7 @@ def whole_log(lines: list[str]) -> Iterator[None]:
     loop = asyncio.get_running_loop()
     libraries = {name: logging.getLogger(name) for name in LIBRARIES}
     kept = {name: (library.handlers, library.propagate, library.level) for name, library in libraries.items()}
-    unraisable = sys.unraisablehook
+    unraisable, handler = sys.unraisablehook, loop.get_exception_handler()
 
     def escaped(_: Any, context: dict[str, Any]) -> None:
         lines.append(f"ESCAPED {context.get('message')}: {context.get('exception')!r}")
@@ -149,7 +149,7 @@ def whole_log(lines: list[str]) -> Iterator[None]:
     finally:
         logger.remove()
         logger.disable("squidbot")
-        loop.set_exception_handler(None)
+        loop.set_exception_handler(handler)
         sys.unraisablehook = unraisable
         for name, (handlers, propagate, level) in kept.items():
             libraries[name].handlers, libraries[name].propagate = handlers, propagate

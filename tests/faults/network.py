@@ -141,7 +141,8 @@ class BodyWire:
         self.exchange.send(data)
 
     def hold(self) -> None:
-        self.exchange.wait()
+        if not self.begun:
+            self.exchange.wait()
 
     def close(self) -> None:
         self.exchange.kept = False
@@ -165,9 +166,10 @@ class WebSocketWire:
 
     def send(self, opcode: int, data: bytes, *, flags: int = 0x80) -> None:
         size = len(data)
-        length = bytes([size]) if size < 126 else struct.pack("!BH", 126, size)
-        if size > 65_535:
-            length = struct.pack("!BQ", 127, size)
+        if size < 126:
+            length = bytes([size])
+        else:
+            length = struct.pack("!BH", 126, size) if size < 65_536 else struct.pack("!BQ", 127, size)
         self.raw(bytes([flags | opcode]) + length + data)
 
     def raw(self, data: bytes) -> None:

@@ -55,6 +55,12 @@ class Scene:
         path = self.folder / "notes"
         return path.read_text("utf-8").splitlines() if path.exists() else []
 
+    def forget(self) -> None:
+        """Let go of what only a caller would keep, so that memory can be looked at."""
+        self.result = None
+        self.events.clear()
+        del self.client
+
 
 class Trap:
     """A place on loopback that nobody may be led to; it counts who comes."""

@@ -7,7 +7,7 @@ from tests.faults.harness import ACT, ECHO, OBJECT, Message, Server, Wire, note,
 
 class EndlessPages(Server):
     def list_tools(self, message: Message, wire: Wire) -> None:
-        page = int(message.get("params", {}).get("cursor", "0") or 0)
+        page = int(message.get("params", {}).get("cursor", "0")[-9:] or 0)
         note("page")
         tools: list[Any] = [ACT, ECHO] if page == 0 else [{"name": f"t{page}", "inputSchema": OBJECT}]
         cursors: dict[str, Any] = {
