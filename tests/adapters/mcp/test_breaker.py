@@ -2,7 +2,7 @@
 
 from itertools import pairwise
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from squidbot.adapters.mcp.breaker import LIMIT, REST, Breaker
@@ -39,6 +39,7 @@ def test_a_server_that_was_started_anew_is_tried_at_once() -> None:
     assert _failing(LIMIT).wait(1.0, life=1) == 0
 
 
+@settings(deadline=None)
 @given(st.lists(st.floats(min_value=0, max_value=100), min_size=1, max_size=50).map(sorted))
 def test_however_many_ask_at_most_one_passes_in_each_rest(times: list[float]) -> None:
     """Half-open means one."""

@@ -4,7 +4,7 @@ import base64
 from typing import Any, get_args
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from squidbot.adapters.mcp.content import content_of, rendered_prompt, resource_contents, tool_result
@@ -40,6 +40,7 @@ def _note(block: Any) -> str:
 
 
 @pytest.mark.requirement("D-02")
+@settings(deadline=None)
 @given(json_values | near_blocks)
 def test_any_block_at_all_becomes_content(block: Any) -> None:
     """No answer of a server may end in an exception in the agent."""
@@ -47,6 +48,7 @@ def test_any_block_at_all_becomes_content(block: Any) -> None:
 
 
 @pytest.mark.requirement("D-02")
+@settings(deadline=None)
 @given(
     st.dictionaries(st.sampled_from(["content", "contents", "messages", "isError", "structuredContent"]), json_values)
 )
@@ -58,6 +60,7 @@ def test_any_result_at_all_becomes_a_result(raw: dict[str, Any]) -> None:
 
 
 @pytest.mark.requirement("D-01")
+@settings(deadline=None)
 @given(st.binary(), st.text(min_size=1))
 def test_bytes_and_their_kind_survive_the_way(data: bytes, mime_type: str) -> None:
     """A picture that arrives as something else is no picture."""

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from squidbot.adapters.mcp.channel import Bounds, ChannelClosed, Frame, Oversize
@@ -33,6 +33,7 @@ def _read(frame: bytes) -> dict[str, Any] | Noise | Unreadable:
         return outcome
 
 
+@settings(deadline=None)
 @given(st.dictionaries(st.text(), json_values, max_size=4), st.sampled_from([b"", b"\r", b"  \t", b"\n"]))
 def test_a_valid_message_is_read_as_any_json_parser_reads_it(parts: dict[str, Any], around: bytes) -> None:
     """Between a server and an agent nothing may be lost or changed."""
@@ -41,6 +42,7 @@ def test_a_valid_message_is_read_as_any_json_parser_reads_it(parts: dict[str, An
     assert _read(json.dumps(message, ensure_ascii=False).encode()) == message
 
 
+@settings(deadline=None)
 @given(st.binary() | st.binary().map(lambda tail: b'{"jsonrpc":"2.0","id":1,' + tail))
 @example(b'{"jsonrpc":"2.0","a":{"\\ud800":1,"\\ud801":2}}')
 @example(b'{"jsonrpc":"2.0","n":' + b"9" * 5000 + b"}")
@@ -54,6 +56,7 @@ def test_any_bytes_are_a_message_or_noise_or_unreadable(frame: bytes) -> None:
     assert isinstance(outcome, dict | Noise | Unreadable)
 
 
+@settings(deadline=None)
 @given(st.dictionaries(any_text, loose_values, max_size=5))
 def test_whatever_is_written_is_one_line_of_valid_json_in_utf_8(message: dict[str, Any]) -> None:
     """A peer that reads line by line must find exactly one message, whatever strings an agent came up with."""
@@ -62,6 +65,7 @@ def test_whatever_is_written_is_one_line_of_valid_json_in_utf_8(message: dict[st
     json.loads(frame.decode("utf-8"), parse_constant=pytest.fail)
 
 
+@settings(deadline=None)
 @given(st.dictionaries(st.text(), json_values, max_size=5))
 def test_what_json_can_carry_comes_back_as_it_was_written(message: dict[str, Any]) -> None:
     """Arguments reach the tool unchanged."""
@@ -152,6 +156,7 @@ def _cut(data: bytes, cuts: list[int]) -> list[bytes]:
     return [data[start:end] for start, end in zip([0, *places], [*places, len(data)], strict=True)]
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.binary(max_size=30).map(lambda line: line.replace(b"\n", b"")), max_size=8),
     st.lists(st.integers(min_value=0, max_value=200), max_size=12),

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from squidbot.adapters.mcp.catalogue import Catalogue
@@ -46,6 +46,7 @@ def test_a_hopeless_tool_is_left_out_alone_with_a_warning(item: Any, reason: str
 
 
 @pytest.mark.requirement("C-01")
+@settings(deadline=None)
 @given(st.lists(json_values | st.fixed_dictionaries({"name": st.text()}, optional={"inputSchema": json_values})))
 def test_any_list_at_all_can_be_read(items: list[Any]) -> None:
     """Whatever a server lists, it never keeps the others from being listed."""

@@ -1,7 +1,7 @@
 """When a lost server is tried again: soon, then ever later, and at all times within bounds."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from squidbot.adapters.mcp.pace import CAP, LONGEST_WAIT, SLOW, STEADY, Pace
@@ -15,6 +15,7 @@ def _after(failures: int, *, retries: int) -> Pace:
 
 
 @pytest.mark.requirement("B-08")
+@settings(deadline=None)
 @given(st.integers(min_value=1, max_value=3_000), st.integers(min_value=0, max_value=1_000_000))
 def test_every_wait_is_some_time_and_never_long(failures: int, retries: int) -> None:
     """A server that was away for a month must still be found again within a minute or so of its return."""
@@ -45,6 +46,7 @@ def test_a_connection_that_was_good_for_a_while_starts_from_the_beginning() -> N
     assert (pace.failures, pace.exhausted) == (1, False)
 
 
+@settings(deadline=None)
 @given(st.floats(allow_nan=False))
 def test_a_server_that_says_when_to_come_back_is_heeded_within_reason(seconds: float) -> None:
     """Retry-After is a wish, not an order to wait for a year."""

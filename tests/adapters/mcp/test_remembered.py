@@ -67,7 +67,7 @@ def test_a_file_that_is_too_large_is_not_read(tmp_path: Path) -> None:
     assert Memory(tmp_path).recall("digest") is None
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(near_files)
 def test_whatever_a_file_holds_only_lists_are_taken_for_lists(tmp_path: Path, content: dict[str, Any]) -> None:
     """Others can write to the folder: another version, an editor, a broken disk."""

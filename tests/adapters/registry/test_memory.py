@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from squidbot.adapters.registry.memory import InMemoryToolRegistry
@@ -85,6 +85,7 @@ several = st.lists(st.tuples(names, names), unique=True, max_size=8)
 
 
 @pytest.mark.requirement("C-02", "C-03")
+@settings(deadline=None)
 @given(several, st.randoms())
 def test_every_tool_has_one_valid_name_whatever_the_order_of_discovery(
     tools: list[tuple[str, str]], chance: Any
