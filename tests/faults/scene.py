@@ -7,7 +7,7 @@ import subprocess
 import sys
 import tempfile
 import uuid
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -111,19 +111,26 @@ def _environment(case: Case, scene: Scene) -> dict[str, str]:
 def _entry(cell: Cell, environment: dict[str, str], folder: Path) -> Iterator[dict[str, Any]]:
     case, transport = cell.case, cell.transport
     patience = {"startup_timeout": STARTUP, "request_timeout": REQUEST, "timeout": STARTUP, **case.settings}
-    command = _command(case, transport)
     if case.entry is not None:
         yield {**case.entry(transport), **patience}
     elif transport == "stdio":
-        yield {"command": command[0], "args": command[1:], "cwd": str(ROOT), "env": environment, **patience}
+        yield {**stdio_entry(case.fault, case.argument, env=environment), **patience}
     else:
+        command = command_of(case.fault, case.argument, transport=transport)
         with _running(command, {**environment, "FAULT_PORT": str(folder / "port")}, folder) as port:
             yield {"transport": _named(transport), "url": url_of(transport, port, secure=case.secure), **patience}
 
 
-def _command(case: Case, transport: Transport) -> list[str]:
-    argument = [case.argument] if case.argument else []
-    return [sys.executable, "-S", "-E", "-m", f"tests.faults.servers.{case.fault}", transport, *argument]
+def stdio_entry(fault: str, argument: str = "", *, env: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """The entry of a faulty server over stdio."""
+    command = command_of(fault, argument, transport="stdio")
+    return {"command": command[0], "args": command[1:], "cwd": str(ROOT), "env": dict(env or {})}
+
+
+def command_of(fault: str, argument: str = "", *, transport: Transport) -> list[str]:
+    """The command line of a faulty server."""
+    given = [argument] if argument else []
+    return [sys.executable, "-S", "-E", "-m", f"tests.faults.servers.{fault}", transport, *given]
 
 
 def _named(transport: Transport) -> str:
