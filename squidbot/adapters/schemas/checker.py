@@ -1,93 +1,161 @@
-"""Holds values against JSON Schemas with `jsonschema`: every problem at once, nothing fetched, no schema an error.
+"""Holds values against the JSON Schemas of strangers, who can neither stop us with them nor slow us down.
 
-`jsonschema` is imported at the first check: it costs more than most of what needs no check at all.
+Plain schemas are checked here and at once. All others are checked in a process that is killed when it takes too long;
+a schema that does so three times constrains nothing any more, so that its tool loses the check and not its service.
 """
 
-import re
-from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache
-from itertools import islice
-from typing import TYPE_CHECKING, Any
+import hashlib
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
 
-from squidbot.adapters.schemas.words import words
+import anyio
+import anyio.to_thread
+
+from squidbot.adapters.schemas.plain import MOST_WORK, is_light, width
+from squidbot.adapters.schemas.process import TooLarge, TooSlow, WorkerLost, packed
+from squidbot.adapters.schemas.recent import Recent
+from squidbot.adapters.schemas.validation import all_problems, compile_schema
+from squidbot.adapters.schemas.workers import NoWorker, Workers
 from squidbot.core.domain.errors import Problem
+from squidbot.core.domain.text import visible
 
 if TYPE_CHECKING:
     from jsonschema.protocols import Validator
 
-_COMPILED = 512
-_PROBLEMS = 100
+BUDGET = 0.25
+"""Seconds for one check, from when a worker is ready to make it."""
 
-_Keyword = Callable[..., Iterator[Any] | None]
+_PATIENCE = 10.0
+"""Seconds after which a check is given up, however many others were before it."""
+_STRIKES = 3
+_KEPT = 512
+_SHOWN = 80
+_LARGEST_SCHEMA = 4 * 1024 * 1024
+_LARGEST_VALUE = 32 * 1024 * 1024
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class _Standing:
+    """What schemas of one content have done so far, whichever objects they are."""
+
+    alone: anyio.Lock = field(default_factory=anyio.Lock)
+    """Held during a check: a schema that freezes workers freezes one at a time, and others have the rest."""
+    strikes: int = 0
+
+
+@dataclass(slots=True)
+class _Plan:
+    """How one schema is checked."""
+
+    schema: Mapping[str, Any]
+    """Kept, so that no other can come to have its id."""
+    width: int | None
+    validator: "Validator | None" = None
+    digest: bytes | None = None
 
 
 class JSONSchemaCheck:
-    """The check of arguments and of structured results; Draft 2020-12 where a schema does not say otherwise."""
+    """The check of arguments and of structured results. Whoever makes one closes it."""
 
     def __init__(self) -> None:
-        # By identity, with the schema kept beside its validator, so that no other can come to have its id.
-        self._compiled: OrderedDict[int, tuple[Mapping[str, Any], Validator | None]] = OrderedDict()
+        self._plans: Recent[int, _Plan] = Recent(_KEPT)
+        self._standings: Recent[bytes, _Standing] = Recent(_KEPT)
+        self._workers = Workers()
+        self._said: set[str] = set()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """End the processes that check. A check after that starts one anew."""
+        with anyio.CancelScope(shield=True):
+            await self._workers.aclose()
 
     async def problems(self, schema: Mapping[str, Any], value: Any) -> Sequence[Problem]:
-        """All that does not fit, each with its path; of very many the first hundred."""
-        validator = self._validator(schema)
-        if validator is None:
+        """All that does not fit, each with its path; of very many the first hundred. Raises nothing but cancellation."""
+        plan = self._plans.get(id(schema)) or self._plans.put(id(schema), _Plan(schema, width(schema)))
+        value = dict(value) if isinstance(value, Mapping) and not isinstance(value, dict) else value
+        if plan.width is not None and is_light(value, MOST_WORK // plan.width):
+            return await self._check_here(plan, value)
+        with anyio.move_on_after(_PATIENCE):
+            return await self._check_apart(plan, value)
+        self._say_once(f"it was not its turn within {_PATIENCE:g} s")
+        return ()
+
+    async def _check_here(self, plan: _Plan, value: Any) -> Sequence[Problem]:
+        if plan.validator is None:
+            # In a thread, since the first one waits for the library to be imported.
+            plan.validator = await anyio.to_thread.run_sync(partial(compile_schema, plan.schema, well_formed=True))
+        return all_problems(plan.validator, value) if plan.validator is not None else ()
+
+    async def _check_apart(self, plan: _Plan, value: Any) -> Sequence[Problem]:
+        try:
+            plan.digest = plan.digest or hashlib.sha256(packed(dict(plan.schema), _LARGEST_SCHEMA)).digest()
+        except TooLarge as error:
+            self._say_once(f"the schema {error}")
             return ()
-        found: dict[Problem, None] = {}
-        plain = dict(value) if isinstance(value, Mapping) else value
-        try:
-            for error in islice(validator.iter_errors(plain), _PROBLEMS):
-                found.update(dict.fromkeys(words(error)))
-        except RecursionError:
-            # A schema that refers to itself without end; what it said until then still counts.
-            pass
-        return tuple(found)
+        standing = self._standings.get(plan.digest) or self._standings.put(plan.digest, _Standing())
+        async with standing.alone:
+            if standing.strikes >= _STRIKES:
+                return ()
+            try:
+                try:
+                    return await self._ask(plan.digest, plan.schema, value)
+                except WorkerLost:
+                    # Somebody else may have killed it. If it was the schema, it will do so again.
+                    return await self._ask(plan.digest, plan.schema, value)
+            except (TooSlow, WorkerLost):
+                self._strike(standing, plan.schema)
+            except NoWorker as error:
+                self._say_once(f"the process that would do it {error}")
+        return ()
 
-    def _validator(self, schema: Mapping[str, Any]) -> "Validator | None":
-        known = self._compiled.get(id(schema))
-        if known is None:
-            known = self._compiled[id(schema)] = (schema, _compile(schema))
-            if len(self._compiled) > _COMPILED:
-                self._compiled.popitem(last=False)
-        self._compiled.move_to_end(id(schema))
-        return known[1]
+    async def _ask(self, digest: bytes, schema: Mapping[str, Any], value: Any) -> Sequence[Problem]:
+        async with self._workers.lend() as worker:
+            try:
+                # Only now: many may have been waiting, each with a large value.
+                content = packed(value, _LARGEST_VALUE)
+            except TooLarge as error:
+                self._say_once(f"the value {error}")
+                return ()
+            return await worker.check(digest, schema, content, budget=BUDGET)
 
+    def _strike(self, standing: _Standing, schema: Mapping[str, Any]) -> None:
+        standing.strikes += 1
+        _log.log(
+            logging.WARNING if standing.strikes == _STRIKES else logging.DEBUG,
+            "a check against %s took more than %g ms, or more memory than there is, for the %s time%s",
+            _name(schema),
+            BUDGET * 1000,
+            ("first", "second", "third")[standing.strikes - 1],
+            "; it constrains nothing from now on" if standing.strikes == _STRIKES else "",
+        )
 
-def _compile(schema: Mapping[str, Any]) -> "Validator | None":
-    """A validator, or None for a schema that is none and so constrains nothing."""
-    from jsonschema import Draft202012Validator, SchemaError
-    from jsonschema.validators import validator_for
-    from referencing import Registry
-
-    plain = dict(schema)
-    try:
-        dialect: Any = validator_for(plain, default=Draft202012Validator)
-        # Without formats: an expression that only other languages understand spoils its keyword, not the schema.
-        dialect.check_schema(plain, format_checker=None)
-        # A registry of its own fetches nothing; the library's default one would.
-        validator: Validator = _lenient(dialect)(plain, registry=Registry())
-    except (SchemaError, TypeError, ValueError, RecursionError):
-        return None
-    return validator
-
-
-@cache
-def _lenient(dialect: Any) -> Any:
-    """The dialect with keywords that constrain nothing where they cannot be applied."""
-    from jsonschema import validators
-
-    extend: Any = validators.extend
-    return extend(dialect, {name: _forgiving(keyword) for name, keyword in dialect.VALIDATORS.items()})
+    def _say_once(self, reason: str) -> None:
+        """Say that a value goes unchecked: the call is not lost by that, and the next is likely to do the same."""
+        level = logging.DEBUG if reason in self._said else logging.WARNING
+        self._said.add(reason)
+        _log.log(level, "a value was not held against its schema: %s", reason)
 
 
-def _forgiving(keyword: _Keyword) -> _Keyword:
-    from referencing.exceptions import Unresolvable
-
-    def apply(validator: Any, limit: Any, instance: Any, schema: Any) -> Iterator[Any]:
-        try:
-            yield from keyword(validator, limit, instance, schema) or ()
-        except (Unresolvable, re.error, ArithmeticError, TypeError, ValueError):
-            return
-
-    return apply
+def _name(schema: Mapping[str, Any]) -> str:
+    """What a person may recognise a schema by: nobody told us whose it is."""
+    properties = schema.get("properties")
+    if isinstance(title := schema.get("title"), str):
+        known = f"the schema titled {title[:_SHOWN]!r}"
+    elif isinstance(properties, dict):
+        known = f"the schema with the properties {', '.join(map(str, properties))[:_SHOWN]!r}"
+    else:
+        known = f"a schema with {', '.join(map(str, schema))[:_SHOWN]!r}"
+    return visible(known, newlines=False)

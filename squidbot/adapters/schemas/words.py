@@ -4,6 +4,7 @@ import difflib
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from typing import Any, TypeAlias
 
 from squidbot.core.domain.errors import Problem
@@ -13,6 +14,7 @@ ValidationError: TypeAlias = Any
 """That of `jsonschema`, whose fields have types that say less than its documentation."""
 
 _SHOWN = 80
+_LONGEST_PATH = 2_000
 _EXPECTED: Mapping[str, str] = {
     "const": "{}",
     "minimum": "at least {}",
@@ -46,7 +48,7 @@ def words(error: ValidationError) -> Iterator[Problem]:
         case "additionalProperties" if error.validator_value is False:
             known = list(error.schema.get("properties", {}))
             for name in _strangers(error.instance, error.schema):
-                close = difflib.get_close_matches(name, known, n=1)
+                close = difflib.get_close_matches(name, known, n=1) if len(name) <= _SHOWN else ()
                 hint = f"Did you mean {close[0]!r}?" if close else None
                 yield _problem([*here, name], "is not a known name", hint=hint)
         case "anyOf" | "oneOf":
@@ -99,12 +101,16 @@ def _found(value: Any) -> str:
             return f"an array of {len(value)} items"
         case str() if len(value) > _SHOWN:
             return f"{json.dumps(value[:_SHOWN], ensure_ascii=False)}... ({len(value)} characters)"
+        case int() if value.bit_length() > _SHOWN * 8:
+            # Not only long: Python refuses to write down the longest.
+            return f"a number of {value.bit_length()} bits"
         case _:
             return json.dumps(value, ensure_ascii=False, default=lambda other: type(other).__name__)[: _SHOWN * 2]
 
 
 def _or(choices: Iterable[str]) -> str:
-    listed = ", ".join(choices)
+    # Each takes three characters at least, with its comma: of very many, these fill all that is shown.
+    listed = ", ".join(islice(choices, _SHOWN * 2))
     listed = listed if len(listed) <= _SHOWN * 4 else f"{listed[: _SHOWN * 4]}..."
     head, comma, last = listed.rpartition(", ")
     return f"{head} or {last}" if comma else last
@@ -112,7 +118,10 @@ def _or(choices: Iterable[str]) -> str:
 
 def _problem(path: Iterable[str | int], message: str, *, hint: str | None = None) -> Problem:
     # Both may come from a server, and both are read by people.
-    return Problem(visible(_written(path), newlines=False), visible(message, newlines=False), hint)
+    where = visible(_written(path), newlines=False)
+    return Problem(
+        where if len(where) <= _LONGEST_PATH else f"...{where[-_LONGEST_PATH:]}", visible(message, newlines=False), hint
+    )
 
 
 def _written(path: Iterable[str | int]) -> str:

@@ -3,7 +3,7 @@
 import socket
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -11,10 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from squidbot.adapters.schemas import checker
 from squidbot.adapters.schemas.checker import JSONSchemaCheck
-from squidbot.core.domain.errors import Problem
 
 pytestmark = pytest.mark.anyio
+
+CHECK = JSONSchemaCheck()
+"""One for all: its workers belong to no event loop, and end with it."""
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
@@ -52,8 +55,25 @@ schemas = st.recursive(
 )
 
 
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """These tests are about what is said, also on a machine that has much else to do."""
+    monkeypatch.setattr(checker, "BUDGET", 0.9)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def no_leftovers() -> Iterator[None]:
+    """Give the workers back at the end of this file."""
+    yield
+    CHECK._workers._idle.clear()
+
+
 async def said(schema: Mapping[str, Any], value: Any) -> list[str]:
-    return [str(problem) for problem in await JSONSchemaCheck().problems(schema, value)]
+    """What is wrong, which is the same here and in another process."""
+    found = [str(problem) for problem in await CHECK.problems(schema, value)]
+    apart = await CHECK._check_apart(CHECK._plans.get(id(schema)), value)  # type: ignore[arg-type]
+    assert [str(problem) for problem in apart] == found
+    return found
 
 
 @pytest.mark.requirement("D-05")
@@ -85,7 +105,7 @@ async def test_all_problems_come_at_once_each_with_its_path() -> None:
 async def test_a_value_that_fits_has_no_problems() -> None:
     """The usual case; a mapping of any kind is an object."""
     schema = MappingProxyType({"type": "object", "properties": {"a": {"type": "number"}}})
-    assert await JSONSchemaCheck().problems(schema, MappingProxyType({"a": 1.5})) == ()
+    assert await CHECK.problems(schema, MappingProxyType({"a": 1.5})) == ()
 
 
 @pytest.mark.parametrize(
@@ -123,9 +143,18 @@ async def test_a_problem_says_what_was_found_and_what_was_expected(schema: Any, 
 async def test_a_large_value_is_never_shown_whole() -> None:
     """Messages go into logs, records and prompts."""
     schema = {"properties": {"a": {"type": "integer"}, "b": {"type": "string"}, "c": {"enum": ["x" * 70] * 50}}}
-    value = {"a": "secret" * 100_000, "b": [1] * 100_000, "c": "y" * 100_000}
+    value: Any = {"a": "secret" * 100_000, "b": [1] * 100_000, "c": "y" * 100_000}
     assert [len(line) < 600 for line in await said(schema, value)] == [True] * 3
     assert len(await said({"items": {"type": "string"}}, list(range(10_000)))) == 100
+    assert len(await said({"additionalProperties": False}, {str(number): 1 for number in range(10_000)})) == 100
+    assert await said({"const": 1}, 10**5000) == ["found a number of 16610 bits, expected 1"]
+    deep: Any = {"type": "string"}
+    for _ in range(60):
+        deep = {"properties": {"x" * 60: deep}}
+    for _ in range(60):
+        value = {"x" * 60: value}
+    [found] = await said(deep, value)
+    assert len(found) < 2_200
 
 
 async def test_words_of_a_server_cannot_hide_or_move_anything_on_a_terminal() -> None:
@@ -181,23 +210,27 @@ async def test_a_remote_reference_is_never_fetched_and_constrains_nothing() -> N
             listener.accept()
 
 
-async def test_a_schema_is_compiled_once_and_only_so_many_are_kept() -> None:
-    """Compiling costs more than checking, and a server may list its tools anew for ever."""
+@pytest.mark.parametrize("keyword", ["minimum", "uniqueItems"])
+async def test_only_so_many_schemas_are_kept_and_those_in_use_among_them(keyword: str) -> None:
+    """A server may list its tools anew for ever, and a worker that forgot a schema must be told it again."""
     check = JSONSchemaCheck()
-    first: dict[str, Any] = {"type": "string"}
-    for number in range(600):
-        await check.problems({"minimum": number}, 1)
-        assert await check.problems(first, 1) == (Problem("", "found 1, expected string"),)
-    compiled = check._compiled
-    assert len(compiled) <= 512
-    assert id(first) in compiled
+    first: dict[str, Any] = {"type": "string", keyword: 1}
+    many = [{keyword: 1, "title": str(number)} for number in range(600)]
+    for schema in many:
+        await check.problems(schema, 1)
+        await check.problems(first, 1)
+    assert len(check._plans) == 512
+    kept = check._plans.get(id(first))
+    assert kept is not None
+    assert kept.schema is first
+    assert await check.problems(many[0], 0) == await check.problems(many[-1], 0)
 
 
 @settings(max_examples=200)
 @given(st.dictionaries(keywords, schemas, max_size=5), json_values)
 async def test_no_schema_and_no_value_whatever_raises(schema: dict[str, Any], value: Any) -> None:
     """Both come from outside; a surprise here would be an exception in the agent."""
-    for problem in await JSONSchemaCheck().problems(schema, value):
+    for problem in await CHECK.problems(schema, value):
         assert problem.message
 
 
