@@ -84,3 +84,7 @@ class SchemaCheck(Protocol):
     async def problems(self, schema: Mapping[str, Any], value: Any) -> Sequence[Problem]:
         """All that does not fit, empty if it fits. A schema that is itself no schema constrains nothing."""
         ...
+
+    async def aclose(self) -> None:
+        """End whatever was started for the checks; a later check may start it again."""
+        ...

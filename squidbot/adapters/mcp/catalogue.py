@@ -20,6 +20,9 @@ from squidbot.core.domain.tools import ToolDefinition
 Kind: TypeAlias = Literal["tools", "prompts", "resources"]
 KINDS: tuple[Kind, ...] = ("tools", "prompts", "resources")
 
+_BESIDE = 5.0
+"""Seconds for each list but that of the tools: a server that hangs there is still good for its tools."""
+
 
 @dataclass(frozen=True, slots=True)
 class Catalogue:
@@ -78,7 +81,8 @@ async def fetch(
     found: dict[str, Any] = {}
     for name, (method, key) in asked.items():
         try:
-            found[name] = await session.pages(method, key, bounds=bounds, timeout=timeout, server=config.name)
+            limit = timeout if name == "tools" else min(timeout, _BESIDE)
+            found[name] = await session.pages(method, key, bounds=bounds, timeout=limit, server=config.name)
         except MCPError as error:
             # A server that is gone has not said that it has none; one that fails keeps what it listed before.
             if name == "tools" or session.wire.ended.is_set():

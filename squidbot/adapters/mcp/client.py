@@ -54,7 +54,7 @@ class MCPToolAdapter:
 
 
 class MCPClient:
-    """Every server that the settings name. Leaving the context disconnects all of them."""
+    """Every server that the settings name. Leaving the context disconnects all of them, and closes the schema check."""
 
     def __init__(
         self,
@@ -74,11 +74,12 @@ class MCPClient:
     ) -> None:
         self.registry: ToolRegistry = registry if registry is not None else InMemoryToolRegistry()
         self._lazy = lazy
+        self._schemas: SchemaCheck = schemas if schemas is not None else JSONSchemaCheck()
         around = Surroundings(
             transports=transports,
             memory=Memory(state),
             callbacks=Callbacks(on_log or _log, on_event, sampling, elicitation, roots),
-            schemas=schemas if schemas is not None else JSONSchemaCheck(),
+            schemas=self._schemas,
             state=state,
             sign_in=sign_in,
         )
@@ -100,6 +101,7 @@ class MCPClient:
     ) -> None:
         with anyio.CancelScope(shield=True):
             await self.disconnect_all()
+            await self._schemas.aclose()
 
     # Connecting
 
