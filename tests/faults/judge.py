@@ -102,6 +102,7 @@ async def _connect(scene: Scene, verdict: Verdict) -> None:
     elif not scene.connected:
         verdict.outcome = f"no connection: {error}"
         _judge_words(verdict, error, case.says)
+        _hold_at_once(verdict, at_once=case.at_once)
         where = scene.entry.get("command") or "127.0.0.1"
         if where not in error:
             verdict.broken.append(f"the error does not name {where!r}: {error!r}")
@@ -129,8 +130,7 @@ async def _call(scene: Scene, verdict: Verdict) -> None:
             verdict.broken.append(f"the error tells a model of {secret!r}: {result.text[:300]!r}")
     if case.at_once and result.failure.kind == "timeout":
         verdict.broken.append(f"the error came at the deadline, not at once: {result.text!r}")
-    if case.at_once and verdict.seconds > 1.0:
-        verdict.missed.append(f"the error took {verdict.seconds:.2f} s, not at once")
+    _hold_at_once(verdict, at_once=case.at_once)
 
 
 async def _call_again(scene: Scene, verdict: Verdict) -> None:
@@ -162,6 +162,11 @@ def _hold(verdict: Verdict, what: str, seconds: float, limit: float) -> None:
         verdict.broken.append(f"{what} took {seconds:.2f} s where {limit:g} were allowed")
     elif seconds > limit + SLACK:
         verdict.missed.append(f"{what} took {seconds:.2f} s where {limit:g} were allowed")
+
+
+def _hold_at_once(verdict: Verdict, *, at_once: bool) -> None:
+    if at_once and verdict.seconds > 1.0:
+        verdict.missed.append(f"the error took {verdict.seconds:.2f} s, not at once")
 
 
 def _judge_words(verdict: Verdict, words: str, pattern: str) -> None:

@@ -53,7 +53,15 @@ class Judge:
 async def _start() -> asyncio.subprocess.Process:
     pipe = asyncio.subprocess.PIPE
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-X", "dev", "-m", "tests.faults.judge", cwd=ROOT, stdin=pipe, stdout=pipe, limit=1 << 24
+        sys.executable,
+        "-W",
+        "error::ResourceWarning",
+        "-m",
+        "tests.faults.judge",
+        cwd=ROOT,
+        stdin=pipe,
+        stdout=pipe,
+        limit=1 << 24,
     )
     await _line(process)
     return process

@@ -8,13 +8,13 @@ each attempt came to; ends with 1 if the healthy server was hurt, or a refused o
 
 import asyncio
 import contextlib
+import os
 import resource
 import sys
 from collections.abc import Iterator
 
 from squidbot import MCPClient, MCPConfig
 from tests.faults.case import Case, Cell, Transport
-from tests.faults.measure import descriptors
 from tests.faults.scene import staged
 
 TRANSPORTS: tuple[Transport, ...] = ("stdio", "sse", "websocket", "http")
@@ -24,11 +24,18 @@ TRANSPORTS: tuple[Transport, ...] = ("stdio", "sse", "websocket", "http")
 def no_more_files(spare: int) -> Iterator[None]:
     """As if the machine had only `spare` open files left for us."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    highest = max(int(number) for number in descriptors())
-    resource.setrlimit(resource.RLIMIT_NOFILE, (highest + 1 + spare, hard))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(soft, 256), hard))
+    taken: list[int] = []
     try:
+        with contextlib.suppress(OSError):
+            while True:
+                taken.append(os.open(os.devnull, os.O_RDONLY))
+        for _ in range(spare):
+            os.close(taken.pop())
         yield
     finally:
+        for number in taken:
+            os.close(number)
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 

@@ -1,4 +1,4 @@
-"""Agrees on compression and sends a message that unpacks to 300 MB."""
+"""Agrees on compression and sends a message that unpacks to as many megabytes as it is told."""
 
 import zlib
 
@@ -15,7 +15,7 @@ class WsDeflateBomb(Server):
     def act(self, message: Message, wire: Wire) -> None:
         assert isinstance(wire, WebSocketWire)
         size = int(float(self.argument) * 1_000_000)
-        packer = zlib.compressobj(wbits=-zlib.MAX_WBITS)
+        packer = zlib.compressobj(1, wbits=-zlib.MAX_WBITS)
         packed = packer.compress(encoded(result(message, said("done" + "x" * size)))) + packer.flush(zlib.Z_SYNC_FLUSH)
         wire.send(TEXT, packed.removesuffix(b"\0\0\xff\xff"), flags=0xC0)
 
