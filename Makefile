@@ -1,7 +1,7 @@
 # Needs make and Python 3.11 or newer; everything else goes into .venv, and nothing needs root.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check format peers bench clean
+.PHONY: help run test check format peers faults bench clean
 
 # The first Python that is new enough; name one yourself with `make PYTHON=/path/to/python …`.
 PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3.11; do \
@@ -39,6 +39,9 @@ format: $(READY) ## put the code into its one format, and fix what can be fixed 
 
 peers: $(READY) ## install the third-party servers and judges that the tests use, into .peers
 	@$(BIN)/python tests/peers/install.py
+
+faults: $(READY) ## try servers that misbehave in every known way, and print what came of each
+	@$(BIN)/python -m tests.faults.run
 
 bench: $(READY) ## measure calls per second beside the plain SDK
 	@$(BIN)/python -m benchmarks.library
