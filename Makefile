@@ -23,7 +23,7 @@ run: $(READY) ## set everything up and show squidbot at work: doctor, the tools,
 
 test: $(READY) peers ## set everything up and run the tests; branch coverage must reach 90 %
 	@rm -f .coverage .coverage.*
-	@$(BIN)/coverage run -m pytest
+	@$(BIN)/coverage run -m pytest -n 3
 	@$(BIN)/coverage combine --quiet
 	@$(BIN)/coverage report
 
