@@ -382,6 +382,7 @@ WEB: list[Case] = [
         row=44,
         over=("sse", "http", "json"),
         connects=False,
+        at_once=True,
     ),
     *_each("not_an_mcp_answer", "connect-portal connect-empty", row=44, over=WEBSOCKET, connects=False),
     *_each(

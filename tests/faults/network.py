@@ -308,6 +308,10 @@ def _read(connection: socket.socket, transport: str) -> Exchange:
     head = bytearray()
     while not head.endswith(b"\r\n\r\n"):
         head += _exactly(connection, 1)
+        if not head[:1].isalpha():
+            # TLS, say: a web server answers that in plain text and hangs up.
+            connection.sendall(b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n")
+            raise HungUp
     first, *rest = head.decode("latin-1").strip().split("\r\n")
     method, path, _ = first.split(" ")
     headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in rest)}

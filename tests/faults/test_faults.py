@@ -13,7 +13,7 @@ from tests.faults.report import ROWS
 from tests.faults.scene import ROOT
 
 SERVERS = sorted(Path(__file__).with_name("servers").glob("*.py"))
-PLAYED_ELSEWHERE = {"says_what_it_is_told", "flaky", "sulks"}
+PLAYED_ELSEWHERE = {"says_what_it_is_told", "flaky", "sulks", "leaks_environment"}
 
 
 @pytest.mark.anyio

@@ -6,10 +6,16 @@ import threading
 import time
 from collections.abc import Iterator
 
-from tests.faults.harness import Server, serve, wait_for_ever
+from tests.faults.harness import Message, Server, Wire, serve, wait_for_ever
 
 
 class BadNetwork(Server):
+    dark = False
+
+    def act(self, message: Message, wire: Wire) -> None:
+        self.dark = self.argument == "blackhole"
+        super().act(message, wire)
+
     def dress(self, connection: socket.socket) -> socket.socket:
         ours, theirs = socket.socketpair()
         threading.Thread(target=self.carry, args=(connection, theirs), daemon=True).start()
@@ -17,7 +23,6 @@ class BadNetwork(Server):
         return ours
 
     def carry(self, source: socket.socket, target: socket.socket) -> None:
-        carried = 0
         while True:
             try:
                 data = source.recv(65_536)
@@ -25,8 +30,7 @@ class BadNetwork(Server):
                     target.shutdown(socket.SHUT_WR)
                     return
                 for part in self.delayed(data):
-                    carried += len(part)
-                    if b'"act"' in data and self.argument == "blackhole":
+                        if b'"act"' in data and self.argument == "blackhole":
                         wait_for_ever()
                     target.sendall(part)
             except OSError:
