@@ -23,18 +23,15 @@ class BadNetwork(Server):
         return ours
 
     def carry(self, source: socket.socket, target: socket.socket) -> None:
-        while True:
-            try:
-                data = source.recv(65_536)
-                if not data:
-                    target.shutdown(socket.SHUT_WR)
-                    return
+        try:
+            while data := source.recv(65_536):
                 for part in self.delayed(data):
-                        if b'"act"' in data and self.argument == "blackhole":
+                    if self.dark:
                         wait_for_ever()
                     target.sendall(part)
-            except OSError:
-                return
+            target.shutdown(socket.SHUT_WR)
+        except OSError:
+            return
 
     def delayed(self, data: bytes) -> Iterator[bytes]:
         match self.argument:
