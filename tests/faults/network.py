@@ -294,6 +294,7 @@ class Listener:
 def serve_network(server: Server, transport: str) -> None:
     """Listen on a free port of loopback, say which, and serve for ever."""
     listener = Listener(server, transport)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     with socket.create_server(("127.0.0.1", int(os.environ.get("FAULT_LISTEN", "0"))), backlog=128) as door:
         said = os.environ["FAULT_PORT"]
         with open(said + ".new", "w", encoding="ascii") as file:  # noqa: PTH123 - pathlib is half of the start time
@@ -302,6 +303,13 @@ def serve_network(server: Server, transport: str) -> None:
         while True:
             connection, _ = door.accept()
             threading.Thread(target=listener.talk, args=(connection,), daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    """Whoever started us holds our input open; however it ends, so do we."""
+    while os.read(0, 1):
+        pass
+    os._exit(0)
 
 
 def _read(connection: socket.socket, transport: str) -> Exchange:

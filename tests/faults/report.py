@@ -128,7 +128,7 @@ def page(cases: Sequence[Case], verdicts: Mapping[str, Verdict]) -> str:
         "that the server was refused with one; beside it the seconds that it took. A call had 1.5 s and a connection 2 s, unless the fault needs more to be made.",
         "`http` is streamable HTTP that answers by a stream of events, `json` by a body. An empty cell was not tried.",
         "",
-        "This page is written by `make faults`, that is `python -m tests.faults.run --write`.",
+        "This page is written by `python -m tests.faults.run --write`; `make faults` prints the same matrix.",
         "",
         *[f"- {line}" for line in summary(list(verdicts.values()))],
     ]

@@ -122,6 +122,8 @@ def main() -> int:
     options = parser.parse_args()
     known = EVERYTHING if options.all or options.only else CELLS
     cells = [cell for cell in known if not options.only or any(name in str(cell) for name in options.only)]
+    if options.write and options.only:
+        parser.error("a page of a few cells is no page: --write goes without --only")
     if not cells:
         parser.error(f"no cell is named like {' or '.join(options.only)}")
     verdicts = asyncio.run(try_all(cells, options.jobs))

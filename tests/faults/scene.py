@@ -148,9 +148,9 @@ def _running(command: list[str], environment: dict[str, str], folder: Path) -> I
     # Without the mark: this one is ours to end, not the client's.
     given = {name: value for name, value in {**os.environ, **environment}.items() if name != "FAULT_MARK"}
     with (folder / "said").open("wb") as said:
-        process = subprocess.Popen(command, cwd=ROOT, env=given, stdout=said, stderr=said)
+        process = subprocess.Popen(command, cwd=ROOT, env=given, stdin=subprocess.PIPE, stdout=said, stderr=said)
         try:
             yield port_of(process, Path(environment["FAULT_PORT"]))
         finally:
             process.kill()
-            process.wait(10)
+            process.communicate()
