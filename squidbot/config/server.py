@@ -30,7 +30,12 @@ from squidbot.core.domain.errors import ConfigError, Problem
 
 Protocol: TypeAlias = Literal["auto", "legacy", "modern"]
 Revision: TypeAlias = Literal["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"]
-LogLevel: TypeAlias = Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
+LogLevel: TypeAlias = Annotated[
+    Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"],
+    # Two literals of the same values are equal, and `typing` caches by that: without a mark of its own this one would
+    # take its order from whichever library came first.
+    "squidbot",
+]
 
 MINIMAL_ENVIRONMENT = frozenset(
     {"HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR"}

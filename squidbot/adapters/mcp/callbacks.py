@@ -1,5 +1,6 @@
 """What a server may ask of us and tell us, between the SDK's typed callbacks and plain mappings of ours."""
 
+import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,16 @@ OnLog: TypeAlias = Callable[[ServerLog], None]
 OnEvent: TypeAlias = Callable[[ServerEvent], None]
 Answer: TypeAlias = Callable[[str, Mapping[str, Any]], Awaitable[Mapping[str, Any] | None]]
 """Answers a server (its name, its params as on the wire) with a result as on the wire; None declines."""
+
+
+class _NotOurs(logging.Filter):
+    """The SDK's session logs a traceback for each notification that it cannot read; those are counted elsewhere."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        return not (record.levelno <= logging.WARNING and record.module == "session")
+
+
+logging.getLogger("client").addFilter(_NotOurs())
 
 CLIENT = types.Implementation(name="squidbot", version=__version__)
 

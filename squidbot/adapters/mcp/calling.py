@@ -1,7 +1,7 @@
 """A request's failure in words, for an agent and for a person."""
 
 from mcp import MCPError
-from mcp_types import CONNECTION_CLOSED, PARSE_ERROR
+from mcp_types import PARSE_ERROR
 from pydantic import ValidationError
 
 from squidbot.adapters.mcp.channel import ChannelClosed
@@ -43,8 +43,6 @@ def failed_call(error: MCPError, tool: str, *, config: MCPServerConfig, timeout:
         return ToolResult.failed(words, error.kind)
     if http is not None and http.status is None:
         return ToolResult.failed(unavailable(config.name, reason), "unavailable", retry_after=http.retry_after)
-    if error.code == CONNECTION_CLOSED:
-        return ToolResult.failed(unavailable(config.name, reason), "unavailable")
     return ToolResult.failed(
         f"server {config.name!r}, tool {tool!r}: {reason}",
         "protocol" if error.code == PARSE_ERROR else "server",
@@ -65,7 +63,7 @@ def request_error(error: MCPError, what: str, config: MCPServerConfig) -> Squidb
     if error.code == PARSE_ERROR:
         return MCPProtocolError(message)
     unreached = http is not None and http.status not in (400, 404, 422)
-    if isinstance(error, WireError) or unreached or error.code == CONNECTION_CLOSED:
+    if isinstance(error, WireError) or unreached:
         return MCPConnectionError(message, server=config.name, status=http.status if http else None)
     return MCPRequestRefused(message)
 
@@ -110,16 +108,17 @@ def connection_error(error: BaseException, config: MCPServerConfig, end: Channel
             reason = f"it refused the opening: {found.error.message}" if http is None else found.error.message
             if http is not None:
                 status, retry_after = http.status, http.retry_after
-            permanent = status is not None and 400 <= status < 500 and status not in (408, 425, 429)
+            permanent = http is None and not isinstance(found, WireError)
+            permanent |= status is not None and 400 <= status < 500 and status not in (408, 425, 429)
         case ValidationError():
-            reason, permanent = "it answered the opening with something that is no valid answer", False
+            reason, permanent = "it answered the opening with something that is no valid answer", True
         case OSError():
             reason, permanent = found.strerror or type(found).__name__, False
         case _:
-            reason, permanent = str(found) or type(found).__name__, False
+            reason, permanent = str(found) or type(found).__name__, isinstance(found, RuntimeError)
     if end is not None and not isinstance(found, MCPConnectionError):
         reason, detail, hint = str(end), end.detail, end.hint or hint
-        status = end.status or status
+        status, permanent = end.status or status, False
     words = clean(words or reason, config)
     lines = [words if command in words else f"{where}: {words}"]
     lines += [f"    {line}" for line in blanked(visible(detail), config.secrets).splitlines()]

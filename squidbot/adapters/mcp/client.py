@@ -2,6 +2,7 @@
 
 import difflib
 import json
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +22,7 @@ from squidbot.adapters.mcp.transports.table import TRANSPORTS
 from squidbot.adapters.registry.memory import InMemoryToolRegistry
 from squidbot.adapters.schemas.checker import JSONSchemaCheck
 from squidbot.config.schema import MCPConfig
+from squidbot.core.domain.budget import LineBudget
 from squidbot.core.domain.content import Content
 from squidbot.core.domain.errors import MCPConnectionError
 from squidbot.core.domain.naming import agent_names
@@ -31,6 +33,9 @@ from squidbot.core.domain.tools import ToolDefinition, ToolId, ToolResult
 from squidbot.core.ports import OnProgress, SchemaCheck, ToolRegistry
 
 _LONGEST_LOG = 4_000
+_UNNAMED = frozenset({"notice", "alert", "emergency"})
+"""The levels of the protocol for which loguru has no name of its own."""
+_lines = LineBudget()
 
 
 class MCPToolAdapter:
@@ -276,10 +281,15 @@ class MCPClient:
 
 def _log(entry: ServerLog) -> None:
     """A server's log message in our own log, with its server, at our nearest level."""
+    missed = _lines.take(entry.server, time.monotonic())
+    if missed is None:
+        return
     words = entry.data if isinstance(entry.data, str) else json.dumps(entry.data, ensure_ascii=False, default=str)
     source = f"{entry.server}.{entry.logger}" if entry.logger else entry.server
+    note = f" (after {missed} more that were left out)" if missed else ""
+    level = LOG_SEVERITY[entry.level] if entry.level in _UNNAMED else entry.level.upper()
     logger.bind(server=entry.server).log(
-        LOG_SEVERITY[entry.level], "[{}] {}", source, visible(words, newlines=False)[:_LONGEST_LOG]
+        level, "[{}] {}{}", source, visible(words, newlines=False)[:_LONGEST_LOG], note
     )
 
 

@@ -17,6 +17,7 @@ from squidbot.core.domain.content import Content
 from squidbot.core.domain.errors import MCPConnectionError
 from squidbot.core.domain.prompts import RenderedPrompt
 from squidbot.core.domain.servers import ServerStatus
+from squidbot.core.domain.text import visible
 from squidbot.core.domain.tools import Failure, ToolDefinition, ToolResult
 from squidbot.core.ports import OnProgress
 
@@ -90,7 +91,7 @@ class MCPConnection:
             error=str(error) if error else None,
             hint=error.hint if error else None,
             since=life.since,
-            instructions=known.instructions if known else None,
+            instructions=visible(known.instructions) if known and known.instructions else None,
             info=known.info if known else {},
             counters={
                 **(session.wire.counters if session else {}),
@@ -143,6 +144,7 @@ class MCPConnection:
                 self._breaker.failed(failed.text, now(), life=self._supervisor.restarts)
             return failed
         self._breaker.succeeded()
+        self._supervisor.proved()
         source = f"server {self.config.name!r}, tool {name!r}"
         result = tool_result(raw, blocks=self.config.bounds.blocks, source=source)
         tool = self.catalogue.tools.get(name)

@@ -348,8 +348,9 @@ class StreamDispatcher(JSONRPCDispatcher[TransportContext]):
         except TimeoutError:
             raise WireError(REQUEST_TIMEOUT, f"no answer to {method} in {limit:g} s", "timeout") from None
         except MCPError as error:
-            if error.code == CONNECTION_CLOSED and self.end is not None:
-                raise WireError(CONNECTION_CLOSED, str(self.end), "unavailable") from None
+            # A server may use this code for errors of its own; only these words are the SDK's.
+            if error.code == CONNECTION_CLOSED and error.error.message == "Connection closed":
+                raise WireError(CONNECTION_CLOSED, str(self.end or "the connection is closed"), "unavailable") from None
             raise
 
     async def run(self, *handlers: Any, **status: Any) -> None:

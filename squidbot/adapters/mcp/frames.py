@@ -15,8 +15,10 @@ from squidbot.adapters.mcp.channel import Bounds
 
 _ID = re.compile(rb'"id"\s*:\s*(?:"([^"\\]{1,64})"|(-?\d{1,20})\b)')
 _QUOTED = re.compile(rb'"[^"]*"?')
-_BUT_MARKS = bytes(set(range(256)) - set(b'[]{}"'))
+_BUT_MARKS = bytes(set(range(256)) - set(b'[]{},"'))
 _STEPS = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
+_PER_OBJECT = 3
+"""How many values a message may have for each object or list that it may have."""
 _EDGE = 65_536
 _BLANKS = b" \t\r\n"
 _BOM = b"\xef\xbb\xbf"
@@ -79,18 +81,21 @@ def _ids(parts: tuple[bytes, ...]) -> Iterator[int | str]:
 
 def _excess(frame: bytes, bounds: Bounds) -> str | None:
     """What is too much about `frame`, told from its bytes alone, before anything is built from it."""
-    containers = frame.count(b"{") + frame.count(b"[")
-    if containers <= bounds.depth:
+    most = bounds.objects * _PER_OBJECT
+    if frame.count(b"{") + frame.count(b"[") <= bounds.depth and frame.count(b",") < most:
         return None
-    skeleton = _skeleton(frame)
+    marks = _marks(frame)
+    skeleton = marks.replace(b",", b"")
     if (values := len(skeleton) // 2) > bounds.objects:
         return f"too many blocks: {values} JSON values where {bounds.objects} are allowed"
+    if (values := len(marks) - len(skeleton)) >= most:
+        return f"too many values: {values} where {most} are allowed"
     deepest = max(accumulate(map(_STEPS.__getitem__, skeleton)), default=0)
     return f"nested more than {bounds.depth} deep" if deepest > bounds.depth else None
 
 
-def _skeleton(frame: bytes) -> bytes:
-    """The brackets of `frame` that stand outside of its strings, found without looking at each token."""
+def _marks(frame: bytes) -> bytes:
+    """The brackets and commas of `frame` that stand outside of its strings, found without looking at each token."""
     marks = frame.replace(b"\\\\", b"").replace(b'\\"', b"").translate(None, _BUT_MARKS).replace(b'""', b"")
     return _QUOTED.sub(b"", marks) if b'"' in marks else marks
 

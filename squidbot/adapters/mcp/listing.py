@@ -8,6 +8,7 @@ from loguru import logger
 
 from squidbot.core.domain.prompts import PromptArgument, PromptDefinition, ResourceDefinition
 from squidbot.core.domain.schemas import safe_schema
+from squidbot.core.domain.text import visible
 from squidbot.core.domain.tools import ToolDefinition
 
 DESCRIPTION_LIMIT = 4096
@@ -86,7 +87,7 @@ def _tool(item: Mapping[str, Any], server: str) -> ToolDefinition:
         tool=name,
         name=name,
         description=_description(item),
-        parameters=safe_schema(schema),
+        parameters=safe_schema(_readable(schema)),
         output_schema=output if isinstance(output, Mapping) else None,
         title=_optional(item.get("title")),
         annotations=annotations if isinstance(annotations, Mapping) else {},
@@ -142,8 +143,23 @@ def _description(item: Mapping[str, Any]) -> str:
     text = item.get("description")
     if not isinstance(text, str):
         return ""
+    text = visible(text[: DESCRIPTION_LIMIT + 1])
     return text if len(text) <= DESCRIPTION_LIMIT else text[: DESCRIPTION_LIMIT - 1] + "…"
 
 
+def _readable(part: Any) -> Any:
+    """A schema with nothing unseen in the words that models read of it; what values must equal stays as it is."""
+    match part:
+        case Mapping():
+            return {
+                key: visible(value) if key in ("description", "title") and isinstance(value, str) else _readable(value)
+                for key, value in part.items()
+            }
+        case list():
+            return [_readable(value) for value in part]
+        case _:
+            return part
+
+
 def _optional(value: Any) -> str | None:
-    return value if isinstance(value, str) else None
+    return visible(value) if isinstance(value, str) else None

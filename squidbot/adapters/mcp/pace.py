@@ -24,15 +24,15 @@ class Pace:
         """Whether there were more failures in a row than the settings allow."""
         return self.failures > self._retries
 
-    def failed(self, *, lasted: float = 0.0) -> None:
-        """Count a failure; `lasted` is for how long the connection had been good."""
-        self.failures = 1 if lasted >= STEADY else self.failures + 1
+    def failed(self, *, lasted: float = 0.0, proved: bool = False) -> None:
+        """Count a failure; `lasted` is for how long the connection had been good, `proved` if it had been of use."""
+        self.failures = 1 if proved or lasted >= STEADY else self.failures + 1
 
     def wait(self, *, retry_after: float | None = None, slow: bool = False) -> float:
-        """Seconds until the next attempt; `slow` if there is little hope, as when a command does not exist."""
+        """Seconds until the next attempt; `slow` if there is little hope."""
         if retry_after is not None:
             return min(max(retry_after, 0.0), LONGEST_WAIT)
-        if self.exhausted or slow:
+        if slow:
             return SLOW * random.uniform(0.8, 1.2)  # noqa: S311 - jitter is no secret
         # The cap is reached after a few doublings; without an end to them a year of failures would overflow.
         doublings = min(self.failures - 1, 16)

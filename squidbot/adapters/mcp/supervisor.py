@@ -65,6 +65,7 @@ class Supervisor:
         self._opening: anyio.CancelScope | None = None
         self._ready_since = math.inf
         self._retired = False
+        self._proved = False
         self._trusting = True
 
     async def open(self) -> bool:
@@ -145,11 +146,12 @@ class Supervisor:
                 now = loop.time()
                 if self._ready_since < now:
                     began = now
-                pace.failed(lasted=now - self._ready_since)
-                late = now - began >= self.config.startup_timeout
-                final = pace.exhausted or error.permanent or late
-                self._fail(error, final=final)
-                with anyio.move_on_after(pace.wait(retry_after=error.retry_after, slow=final)):
+                pace.failed(lasted=now - self._ready_since, proved=self._proved)
+                self._proved = False
+                hopeless = pace.exhausted or now - began >= self.config.startup_timeout
+                self._fail(error, final=hopeless or error.permanent)
+                slow = hopeless and self.known is None
+                with anyio.move_on_after(pace.wait(retry_after=error.retry_after, slow=slow)):
                     await self._stopping.wait()
         finally:
             self._session = None
@@ -323,6 +325,10 @@ class Supervisor:
             self.error = MCPConnectionError(clean(reason, self.config), server=self.config.name)
             self._move("degraded")
             self.attendant.doubt()
+
+    def proved(self) -> None:
+        """A call was answered: whatever happens next, this life was a good one."""
+        self._proved = True
 
     def _give_up(self) -> None:
         """The server answers nothing any more: end it, and start it anew."""

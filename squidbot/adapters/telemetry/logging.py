@@ -3,12 +3,14 @@
 import logging
 import os
 import sys
+import time
 import traceback
 from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Final
 
 from loguru import logger
 
+from squidbot.core.domain.budget import LineBudget
 from squidbot.core.domain.servers import LOG_SEVERITY, LogLevel, ServerLog
 from squidbot.core.domain.text import blanked, head_and_tail, visible
 
@@ -22,6 +24,7 @@ _BY_VERBOSITY: Final = ("ERROR", "WARNING", "INFO", "DEBUG")
 LIBRARIES: Final = ("squidbot", "mcp", "httpx2", "httpcore2", "websockets", "asyncio")
 """Who logs by the standard library; foreign ones speak below a warning of themselves, not of what they do for us."""
 _LONGEST: Final = 4_000
+_server_lines: Final = LineBudget()
 _COLORS: Final = ((40, "31"), (30, "33"), (20, "36"), (0, "2"))
 
 
@@ -48,9 +51,13 @@ def set_up_logging(*, verbosity: int = 0, secrets: Collection[str] = ()) -> None
 
 def log_server_message(message: ServerLog) -> None:
     """Put what a server logged into our log, under its name and at its level."""
+    missed = _server_lines.take(message.server, time.monotonic())
+    if missed is None:
+        return
     text = message.data if isinstance(message.data, str) else repr(message.data)
     source = f"{message.logger}: " if message.logger else ""
-    logger.bind(server=message.server).log(LEVELS[message.level], "{}", source + text)
+    note = f" (after {missed} more that were left out)" if missed else ""
+    logger.bind(server=message.server).log(LEVELS[message.level], "{}", source + text + note)
 
 
 class _Intercept(logging.Handler):

@@ -41,7 +41,7 @@ def _failed(error: MCPError) -> ToolResult:
         ),
         (WireError(PARSE_ERROR, "too deep", "protocol"), "protocol", "server 'files', tool 'read': too deep"),
         (MCPError(-5, "disk full"), "server", "server 'files', tool 'read': disk full"),
-        (MCPError(CONNECTION_CLOSED, "gone"), "unavailable", "server 'files' is not available: gone"),
+        (MCPError(CONNECTION_CLOSED, "gone"), "server", "server 'files', tool 'read': gone"),
         (MCPError(PARSE_ERROR, "no JSON"), "protocol", "server 'files', tool 'read': no JSON"),
     ],
 )

@@ -399,7 +399,7 @@ async def test_structured_content_is_held_against_the_schema_of_the_list() -> No
         ([{"result": {}}], ""),
         ([{"raw": '[{"jsonrpc":"2.0","id":$id,"result":{}}]\n'}], "a batch"),
         ([{"raw": '{\n  "jsonrpc": "2.0",\n  "id": $id,\n  "result": {}\n}\n'}], "cannot be read"),
-        ([{"error": {"code": -32000, "message": "gone"}}], "server 's' is not available: gone"),
+        ([{"error": {"code": -32000, "message": "gone"}}], "server 's', tool 'act': gone"),
     ],
     ids=["large", "blocks", "deep", "no list", "empty", "batch", "pretty", "error"],
 )  # fmt: skip

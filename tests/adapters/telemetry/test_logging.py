@@ -3,6 +3,7 @@
 import logging
 import re
 from collections.abc import Iterator
+from itertools import count
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -56,13 +57,16 @@ def test_more_is_said_when_asked(verbosity: int, seen: list[str], capsys: Captur
     assert [line.split()[-1] for line in capsys.readouterr().err.splitlines()] == seen
 
 
+_servers = count()
+
+
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.text(st.characters(exclude_categories=())))
 def test_one_event_is_one_line_whatever_it_says(capsys: Capture, text: str) -> None:
     """A server that logs line ends must not be able to forge an event of another."""
     set_up_logging()
     capsys.readouterr()
-    log_server_message(ServerLog(server="s", level="error", data=text))
+    log_server_message(ServerLog(server=f"s{next(_servers)}", level="error", data=text))
     written = capsys.readouterr().err
     assert len(written.splitlines()) == 1
     assert "\x1b" not in written
