@@ -1,8 +1,10 @@
 """WebSocket: one connection that all calls share, a text frame for each message."""
 
+import asyncio
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
+import anyio
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import (
     ConnectionClosed,
@@ -26,6 +28,9 @@ _PING_EVERY = 20.0
 _PONG_WITHIN = 60.0
 """Seconds: a server that is busy with one long call may not get round to a pong."""
 _FAREWELL = 2.0
+_HANGING_UP = 1.0
+_AT_ONCE = 8_192
+"""Bytes that are taken off the socket at a time: all the frames in them are read before anybody else has a turn."""
 _MARGIN = 4
 """A message up to so many times too large is thrown away alone; a larger one costs the connection."""
 _EDGE = 4096
@@ -37,8 +42,14 @@ async def open_websocket(config: MCPServerConfig, opening: Opening) -> AsyncIter
     """A channel over an open connection. Raises MCPConnectionError."""
     place = where(config.url or "")
     connection = await _connect(config, opening.bounds, place)
-    async with connection:
-        yield WebSocketChannel(connection, place=place, bounds=opening.bounds)
+    try:
+        async with connection:
+            yield WebSocketChannel(connection, place=place, bounds=opening.bounds)
+    finally:
+        # Under cancellation there was no farewell, and a peer that floods us never takes part in one.
+        connection.transport.abort()
+        with anyio.move_on_after(_HANGING_UP, shield=True):
+            await connection.wait_closed()
 
 
 class _ConnectHere(connect):
@@ -48,6 +59,15 @@ class _ConnectHere(connect):
         return exc
 
 
+class _InTurns(ClientConnection):
+    """Takes small bites, from the first on: asyncio's own of 256 KB may hold 100,000 pings."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        with suppress(AttributeError):  # another loop's transports have sizes of their own
+            transport.max_size = _AT_ONCE  # type: ignore[attr-defined]
+
+
 async def _connect(config: MCPServerConfig, bounds: Bounds, place: str) -> ClientConnection:
     timeout = config.timeout or _PATIENCE
     if not all(f"{name}{value}".isascii() for name, value in config.headers.items()):
@@ -55,6 +75,7 @@ async def _connect(config: MCPServerConfig, bounds: Bounds, place: str) -> Clien
     try:
         return await _ConnectHere(
             config.url or "",
+            create_connection=_InTurns,
             subprotocols=[Subprotocol("mcp")],
             additional_headers=config.headers,
             proxy=None,

@@ -10,9 +10,11 @@ from typing import Any
 
 import anyio
 import pytest
+from websockets.asyncio.client import ClientConnection
 from websockets.asyncio.server import ServerConnection, serve
 from websockets.exceptions import ConnectionClosed
 from websockets.http11 import Request, Response
+from websockets.protocol import State
 from websockets.typing import Subprotocol
 
 from squidbot.adapters.mcp import network
@@ -296,3 +298,43 @@ async def test_settings_that_cannot_be_sent_are_permanent_errors() -> None:
             async with open_websocket(config, OPENING):
                 pass
     assert "\N{SNOWMAN}" not in str(caught.value)
+
+
+async def test_leaving_a_flood_under_cancellation_leaves_no_task_and_no_socket() -> None:
+    """A connection that nobody closes any more is read for ever."""
+    flooding = anyio.Event()
+
+    async def flood(connection: ServerConnection) -> None:
+        while True:
+            await connection.send(b"x" * 10_000)
+            flooding.set()
+
+    async with serving(flood) as url:
+        with anyio.CancelScope() as scope:
+            async with open_websocket(config_for(url), OPENING) as channel:
+                await flooding.wait()
+                scope.cancel()
+                await anyio.sleep_forever()
+        assert channel._connection.state is State.CLOSED
+        assert channel._connection.connection_lost_waiter.done()
+
+
+async def test_a_flood_of_pings_leaves_others_their_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever is read at once is handled at once: 256 KB of pings would stop the whole process."""
+    bites: list[int] = []
+    take = ClientConnection.data_received
+
+    def noted(connection: ClientConnection, data: bytes) -> None:
+        bites.append(len(data))
+        take(connection, data)
+
+    async def flood(connection: ServerConnection) -> None:
+        connection.transport.write(b"\x89\x00" * 50_000)
+        await connection.send(b"done")
+        await connection.wait_closed()
+
+    monkeypatch.setattr(ClientConnection, "data_received", noted)
+    async with opened(flood) as channel:
+        assert await channel.receive() == [b"done"]
+    assert sum(bites) > 100_000
+    assert max(bites) <= 10_000
