@@ -1,5 +1,6 @@
 """What went wrong on the way to a host, in plain words, and which hosts may be spoken to at all."""
 
+import errno
 import functools
 import http
 import ipaddress
@@ -98,6 +99,12 @@ _WORDS: tuple[tuple[type[BaseException], str], ...] = (
     (httpx2.NetworkError, "the connection to {place} was lost"),
 )
 
+_LACKING: Mapping[int | None, str] = {
+    errno.EMFILE: "this process has no more open files to give (see `ulimit -n`)",
+    errno.ENFILE: "this machine has no more open files to give",
+    errno.ENOMEM: "this machine has no more memory to give",
+}
+
 
 def describe(error: BaseException, place: str) -> str:
     """Why `place` could not be reached or was lost; `place` is what `where` gives."""
@@ -110,13 +117,16 @@ def describe(error: BaseException, place: str) -> str:
                 return (
                     f"the certificate of {place} is not trusted: {getattr(cause, 'verify_message', 'no reason given')}"
                 )
+            case OSError(errno=number) if number in _LACKING:
+                return f"no connection to {place}: {_LACKING[number]}"
             case ssl.SSLError():
                 return f"no TLS with {place}: {(getattr(cause, 'reason', None) or 'handshake failed').replace('_', ' ').lower()}"
     for cause in causes:
         for kind, words in _WORDS:
             if isinstance(cause, kind):
                 return words.format(place=place, cause=cause)
-    return f"{type(error).__name__} with {place}"
+    said = next((cause.strerror for cause in causes if isinstance(cause, OSError) and cause.strerror), None)
+    return f"no way to {place}: {said}" if said else f"{type(error).__name__} with {place}"
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
@@ -146,7 +156,9 @@ def unreachable(error: BaseException, *, server: str, place: str) -> MCPConnecti
     """The error for a connection that could not be opened at all."""
     causes = list(_causes(error))
     hint = "Is the server running, and is the url right?"
-    if any(isinstance(cause, ssl.SSLCertVerificationError) for cause in causes):
+    if any(isinstance(cause, OSError) and cause.errno in _LACKING for cause in causes):
+        hint = "The server is not at fault: close something, or allow this process more."
+    elif any(isinstance(cause, ssl.SSLCertVerificationError) for cause in causes):
         hint = "Trust its authority with SSL_CERT_FILE, or ask its owner for a valid certificate."
     elif any(isinstance(cause, ssl.SSLError) for cause in causes):
         hint = "Does the server speak TLS on this port? Plain text is never tried instead."

@@ -1,5 +1,6 @@
 """What people read when a host cannot be reached, and where requests may go."""
 
+import errno
 import ssl
 
 import httpx2
@@ -36,6 +37,11 @@ def test_a_status_of_a_servers_own_invention_is_its_number() -> None:
     assert (status_text(404), status_text(599)) == ("HTTP 404 Not Found", "HTTP 599")
 
 
+def _caused(error: Exception, cause: Exception) -> Exception:
+    error.__cause__ = cause
+    return error
+
+
 @pytest.mark.parametrize(
     ("error", "words"),
     [
@@ -45,6 +51,15 @@ def test_a_status_of_a_servers_own_invention_is_its_number() -> None:
         (ExceptionGroup("all", [ConnectionRefusedError(), OSError()]), "connection refused by here"),
         (BrokenPipeError(), "connection reset by here"),
         (Refused("not there"), "not there"),
+        (
+            OSError(errno.EMFILE, "Too many open files"),
+            "no connection to here: this process has no more open files to give (see `ulimit -n`)",
+        ),
+        (
+            _caused(httpx2.ConnectError("x"), OSError(errno.ENOMEM, "x")),
+            "no connection to here: this machine has no more memory to give",
+        ),
+        (OSError(errno.ENETUNREACH, "Network is unreachable"), "no way to here: Network is unreachable"),
         (RuntimeError("internal detail"), "RuntimeError with here"),
     ],
 )
@@ -58,6 +73,8 @@ def test_hints_fit_the_cause() -> None:
     untrusted = unreachable(ssl.SSLCertVerificationError(), server="s", place="here")
     broken = unreachable(ssl.SSLError(), server="s", place="here")
     gone = unreachable(ConnectionRefusedError(), server="s", place="here")
+    full = unreachable(OSError(errno.EMFILE, "Too many open files"), server="s", place="here")
+    assert "not at fault" in str(full.hint)
     assert [("SSL_CERT_FILE" in str(e.hint), "TLS" in str(e.hint)) for e in (untrusted, broken, gone)] == [
         (True, False),
         (False, True),
