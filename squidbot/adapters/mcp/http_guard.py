@@ -18,6 +18,7 @@ from squidbot.adapters.mcp.channel import Bounds
 from squidbot.adapters.mcp.http_answers import CheckedEvents, InFlight, Invalid, checked_body, invalid_frame
 from squidbot.adapters.mcp.http_failure import HTTPFailure, RequestId, failure_of, lost_frame, refused_frame
 from squidbot.adapters.mcp.http_plain import media_type, read_body, read_rest
+from squidbot.adapters.mcp.http_unasked import Unasked
 from squidbot.adapters.mcp.network import Refused, describe, where
 from squidbot.core.domain.errors import MCPConnectionError
 
@@ -33,11 +34,12 @@ _MOST_RESUMED = 60
 class HTTPGuard(httpx2.AsyncBaseTransport):
     """Wraps a transport; answers every request, whatever became of it."""
 
-    def __init__(self, inner: httpx2.AsyncBaseTransport, *, bounds: Bounds, timeout: float) -> None:
+    def __init__(self, inner: httpx2.AsyncBaseTransport, *, server: str, bounds: Bounds, timeout: float) -> None:
         self._inner = inner
         self._bounds = bounds
         self._timeout = timeout
         self._in_flight: InFlight = {}
+        self._unasked = Unasked(server=server, bounds=bounds)
         self._resumed: Counter[str] = Counter()
 
     async def aclose(self) -> None:
@@ -55,6 +57,7 @@ class HTTPGuard(httpx2.AsyncBaseTransport):
         request_id = message.get("id")
         if "method" not in message or not isinstance(request_id, int | str):
             return await self._tell(request, message)
+        self._unasked.listed(message["method"])
         return await self._call(request, request_id)
 
     # A request, and its answer
@@ -110,6 +113,7 @@ class HTTPGuard(httpx2.AsyncBaseTransport):
             bounds=self._bounds,
             request_id=request_id,
             in_flight=self._in_flight,
+            unasked=self._unasked,
         )
         return httpx2.Response(200, headers=response.headers, stream=events, extensions=response.extensions)
 
@@ -117,6 +121,8 @@ class HTTPGuard(httpx2.AsyncBaseTransport):
 
     async def _tell(self, request: httpx2.Request, message: dict[str, Any]) -> httpx2.Response:
         """Send what has no answer, within a deadline: the SDK's writer waits for it."""
+        if "method" not in message:
+            self._unasked.answered(message.get("id"))
         response = await self._bounded(request, min(self._timeout, _COURTESY))
         if message.get("method") == "notifications/cancelled":
             params = message.get("params")

@@ -272,6 +272,50 @@ async def test_other_events_and_a_large_answer_pass_in_a_stream() -> None:
         assert len(result["x"]) == 2_000_000
 
 
+BARE: dict[str, Any] = {"jsonrpc": "2.0"}
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {**BARE, "method": "notifications/message", "params": [1]},
+        {**BARE, "method": 7},
+        {**BARE, "method": "ping", "id": None},
+        {**BARE, "method": "ping", "id": {}},
+        {"method": "notifications/message"},
+        BARE,
+    ],
+    ids=["params", "method", "no id", "bad id", "no version", "nothing"],
+)
+async def test_what_is_wrong_beside_an_answer_is_left_out(bad: dict[str, Any]) -> None:
+    """The good answer follows: over the other transports the call gets it too."""
+    act = partial(streams, parts=lambda i: [event(bad, id="7"), event(message(i, result=GOOD))])
+    async with peer(only_calls(act)) as there, wire(config_for(there.url())) as dispatcher:
+        assert await dispatcher.send_raw_request("tools/call", {}, {"timeout": 5}) == GOOD
+
+
+async def test_an_unreadable_answer_that_speaks_of_methods_is_still_the_calls_error() -> None:
+    """Else its caller would wait for the deadline."""
+    act = partial(streams, parts=lambda i: [b'data: {"jsonrpc": "2.0", "id": %d, "result": {"method": \n\n' % i])
+    async with peer(only_calls(act)) as there, wire(config_for(there.url())) as dispatcher:
+        assert "no valid JSON" in (await failure(dispatcher)).error.message
+
+
+@pytest.mark.parametrize("method", ["ping", "roots/list"])
+async def test_a_flood_of_requests_is_answered_in_part_and_holds_up_no_call(method: str) -> None:
+    """The SDK answers by one POST after the other, and our next call would wait behind them all."""
+    flood = [event({**BARE, "id": number, "method": method}) for number in range(500)]
+
+    async def act(visit: Visit) -> None:
+        await visit.stream(*flood, event(message(visit.asked.message["id"], result=GOOD)))
+
+    async with peer(only_calls(act)) as there, wire(config_for(there.url())) as dispatcher:
+        assert await dispatcher.send_raw_request("tools/call", {}, {"timeout": 5}) == GOOD
+        assert await dispatcher.send_raw_request("ping", {}, {"timeout": 5}) == GOOD
+        answers_sent = [asked for asked in there.asked if "method" not in asked.message]
+        assert 0 < len(answers_sent) < 100
+
+
 async def test_a_stream_with_ids_is_taken_up_again_without_sending_the_call_twice() -> None:
     """That is the protocol's own way to survive a dropped connection."""
     ids: list[Any] = []

@@ -21,7 +21,7 @@ async def open_http(config: MCPServerConfig, opening: Opening) -> AsyncIterator[
     bounds = opening.bounds
 
     def guard(inner: httpx2.AsyncBaseTransport, timeout: float) -> httpx2.AsyncBaseTransport:
-        return HTTPGuard(inner, bounds=bounds, timeout=timeout)
+        return HTTPGuard(inner, server=config.name, bounds=bounds, timeout=timeout)
 
     async with (
         open_client(config, opening, wrap=guard) as client,
