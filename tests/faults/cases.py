@@ -22,18 +22,17 @@ PATIENT = {"request_timeout": 6.0}
 
 
 def _each(fault: str, arguments: str, *, over: tuple[Transport, ...] = TRANSPORTS, **fields: Any) -> list[Case]:
-    """Variants of one fault; each is sampled over two transports, in turn, so that together they see all."""
+    """Variants of one fault; each is sampled over one or two transports, in turn, so that together they see all."""
     given = arguments.split()
+    share = 1 if len(given) >= len(over) else 2
     return [
-        Case(
-            fault=fault, argument=argument, over=over, sampled=_in_turn(over, turn) if len(given) > 1 else (), **fields
-        )
+        Case(fault=fault, argument=argument, over=over, sampled=_in_turn(over, turn * share, share), **fields)
         for turn, argument in enumerate(given)
     ]
 
 
-def _in_turn(over: tuple[Transport, ...], turn: int) -> tuple[Transport, ...]:
-    return tuple(dict.fromkeys(over[(2 * turn + step) % len(over)] for step in (0, 1)))
+def _in_turn(over: tuple[Transport, ...], first: int, share: int) -> tuple[Transport, ...]:
+    return tuple(dict.fromkeys(over[(first + step) % len(over)] for step in range(share)))
 
 
 def _missing(command: str, **more: Any) -> Any:
