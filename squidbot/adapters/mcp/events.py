@@ -22,13 +22,15 @@ class Event:
 
     def encoded(self) -> bytes:
         """The event as it goes over the wire."""
-        fields = [f"event: {self.name}".encode()]
+        head = f"event: {self.name}\n"
         if self.id is not None:
-            fields.append(f"id: {self.id}".encode())
+            head += f"id: {self.id}\n"
         if self.retry is not None:
-            fields.append(f"retry: {self.retry}".encode())
-        fields += [b"data: " + line for line in self.data.split(b"\n")]
-        return b"\n".join([*fields, b"", b""])
+            head += f"retry: {self.retry}\n"
+        parts = [head.encode()]
+        for line in self.data.split(b"\n"):
+            parts += (b"data: ", line, b"\n")
+        return b"".join([*parts, b"\n"])  # at once: the data may be large, and each step would be a copy of it
 
 
 class Events:
@@ -36,6 +38,7 @@ class Events:
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
+        self._edge = min(_EDGE, limit)
         self._first = True
         self._after_cr = False
         self._line: list[bytes] = []
@@ -78,12 +81,12 @@ class Events:
             raise ChannelClosed(f"it sent an event without end (over {self._limit * _PATIENCE} bytes)")
         if self._ends is not None:
             head, tail = self._ends
-            self._ends = head, (tail + piece[-_EDGE:])[-_EDGE:]
+            self._ends = (head + piece[:_EDGE])[: self._edge], (tail + piece[-_EDGE:])[-_EDGE:]
             return
         self._line.append(piece)
         if self._size > self._limit:
             whole = b"".join([*self._data, *self._line])
-            self._ends = whole[: min(_EDGE, self._limit)], whole[-_EDGE:]
+            self._ends = whole[: self._edge], whole[-_EDGE:]
             self._data.clear()
             self._line.clear()
 

@@ -1,7 +1,9 @@
 """What a server answers over streamable HTTP, checked before the SDK sees it: a JSON body, or a stream of events."""
 
 import asyncio
+from collections import deque
 from collections.abc import AsyncIterator, MutableMapping
+from dataclasses import replace
 from typing import Any
 
 import anyio
@@ -35,6 +37,7 @@ class Invalid(Exception):
 async def checked_body(body: bytes, request_id: RequestId, bounds: Bounds) -> bytes:
     """The answer in `body`, made valid. Raises Invalid."""
     message = await _read(body, bounds)
+    del body  # it may be large, and so is what is written next
     if "method" in message:
         raise Invalid("it is a request where an answer was due")
     _check(message)
@@ -104,12 +107,14 @@ class CheckedEvents(httpx2.AsyncByteStream):
         cause = f"{self._place} ended the stream without an answer"
         try:
             while (chunk := await self._next(chunks)) is not None:
-                for event in events.feed(chunk):
-                    resumable = resumable or (isinstance(event, Event) and bool(event.id))
+                complete = deque(events.feed(chunk))
+                resumable = resumable or any(isinstance(event, Event) and event.id for event in complete)
+                while complete:
                     taken += 1
                     if taken % _FAIR_SHARE == 0:
                         await asyncio.sleep(0)
-                    if passed := await self._passed(event):
+                    # Taken off, so that a large one is gone while the SDK reads what became of it.
+                    if passed := await self._passed(complete.popleft()):
                         yield passed
         except ChannelClosed as endless:
             cause, resumable = f"{self._place}: {endless}", False
@@ -146,8 +151,9 @@ class CheckedEvents(httpx2.AsyncByteStream):
         except Invalid as bad:
             beside = "method" in message or message.keys().isdisjoint(_ANSWER)
             return self._left_out(event, bad) if beside else self._blamed(str(bad))
+        event = replace(event, data=b"")
         if self._unasked.admits(message) if "method" in message else self._is_ours(message.get("id")):
-            return Event("message", _JSON.dump_json(message), event.id, event.retry).encoded()
+            return replace(event, data=_JSON.dump_json(message)).encoded()
         return _place_of(event)
 
     def _left_out(self, event: Event, bad: Invalid) -> bytes:
@@ -171,4 +177,4 @@ class CheckedEvents(httpx2.AsyncByteStream):
 
 def _place_of(event: Event) -> bytes:
     """What is left of an event that does not go on: where the stream is, for whoever takes it up again."""
-    return b"" if event.id is None and event.retry is None else Event("message", b"", event.id, event.retry).encoded()
+    return b"" if event.id is None and event.retry is None else replace(event, data=b"").encoded()

@@ -98,10 +98,10 @@ class HTTPGuard(httpx2.AsyncBaseTransport):
             await response.aclose()
             raise Invalid("the request was accepted without an answer" if status == 202 else _not_json(kind))
         try:
-            body = await read_body(response, self._bounds.bytes)
+            body = await checked_body(await read_body(response, self._bounds.bytes), request_id, self._bounds)
         except Refused as large:
             raise Invalid(str(large)) from None
-        return _response(200, response.headers, await checked_body(body, request_id, self._bounds))
+        return _response(200, response.headers, body)
 
     def _stream(
         self, request: httpx2.Request, response: httpx2.Response, request_id: RequestId | None

@@ -5,7 +5,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from squidbot.adapters.mcp.channel import ChannelClosed, Oversize
@@ -39,6 +39,7 @@ def read(stream: bytes, limit: int = 50) -> list[Event | Oversize]:
     return Events(limit).feed(stream)
 
 
+@example(stream=b"data: a\ndata: " + b"x" * 60 + b"\n\n", cuts=[52])
 @given(STREAMS, st.lists(st.integers(0, 400), max_size=12))
 def test_any_chunking_gives_the_same_events(stream: bytes, cuts: list[int]) -> None:
     """A network cuts where it likes, also within a CRLF or a character."""
