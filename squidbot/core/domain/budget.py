@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-LINES = 50
+LINES = 40
 SECONDS = 10.0
 
 
