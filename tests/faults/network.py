@@ -302,6 +302,7 @@ def serve_network(server: Server, transport: str) -> None:
         os.replace(said + ".new", said)  # noqa: PTH105
         while True:
             connection, _ = door.accept()
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             threading.Thread(target=listener.talk, args=(connection,), daemon=True).start()
 
 
