@@ -208,11 +208,22 @@ def test_a_tool_is_shown_with_its_arguments(world: Path, squidbot: Squidbot) -> 
     assert "takes no arguments" in squidbot("tools", "show", "kinds").err
 
 
+def heed_interrupts() -> None:
+    """A shell's background job ignores Ctrl-C and hands that on; a person's command does not."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_call_leaves_no_process_and_no_traceback(number: signal.Signals, world: Path) -> None:
     """Ctrl-C is an everyday thing: it ends what was begun, servers included, and says nothing more than needed."""
     command = [sys.executable, "-m", "squidbot", "-v", "tools", "call", "slow", "seconds=50", "token=t"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=heed_interrupts,  # noqa: PLW1509
+    ) as process:
         try:
             children = wait_for_server(process)
             process.send_signal(number)
