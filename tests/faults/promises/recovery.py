@@ -23,7 +23,7 @@ from tests.fixtures.running import until
 
 PROMISED = 5.0
 FLAKY_CALLS = 60
-FLAKY_RATE = 0.35
+FLAKY_RATE = 0.25
 """Three calls of five, less those that come while it is started again."""
 OPENS_AFTER = 5
 REST = 10.0
