@@ -113,7 +113,7 @@ async def _call(scene: Scene, verdict: Verdict) -> None:
     verdict.limit = case.setting("request_timeout", REQUEST)
     began = time.perf_counter()
     scene.result = result = await scene.client.call_tool("faulty", "act", {"text": "x", **case.arguments})
-    verdict.seconds = time.perf_counter() - began
+    verdict.seconds = scene.seconds = time.perf_counter() - began
     _hold(verdict, "the call", verdict.seconds, verdict.limit)
     verdict.outcome = f"{'error' if result.is_error else 'ok'}: {result.text}"
     if case.answers != "either" and result.is_error != (case.answers == "error"):

@@ -36,6 +36,8 @@ class Scene:
     entry: dict[str, Any]
     client: MCPClient = field(init=False)
     connected: bool = False
+    seconds: float = 0.0
+    """How long the call took."""
     result: ToolResult | None = None
     log: list[str] = field(default_factory=list)
     events: list[Any] = field(default_factory=list)
