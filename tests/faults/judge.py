@@ -62,7 +62,7 @@ async def judge(cell: Cell) -> Verdict:
                 await asyncio.sleep(0)
         scene.forget()
         settle(figures)
-        _look_for_leftovers(scene, verdict, tasks - {None}, open_before)
+        _look_for_leftovers(scene, verdict, tasks, open_before)
         _read_the_log(scene, verdict)
         if scene.trap.hits:
             verdict.broken.append(f"{len(scene.trap.hits)} visits to the trap")
