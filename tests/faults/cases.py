@@ -173,7 +173,10 @@ CALLS: list[Case] = [
 SIZES: list[Case] = [
     *_each("large_answer", "2 9", row=46, answers="ok", settings=PATIENT),
     *_each("large_answer", "11 100", row=19, says="too large|larger than|limit", settings=PATIENT, then="returns"),
-    Case(fault="large_error", row=19, says="too large|larger than|limit", settings=PATIENT, then="returns"),
+    Case(fault="large_error", argument="9", row=46, says="eee", settings=PATIENT),
+    Case(
+        fault="large_error", argument="20", row=19, says="too large|larger than|limit", settings=PATIENT, then="returns"
+    ),
     Case(fault="large_image", row=19, says="too large|larger than|limit", settings=PATIENT, then="returns"),
     Case(fault="endless_line", row=20, settings=PATIENT, then="returns"),
     Case(fault="endless_line_at_start", row=20, connects=False),
