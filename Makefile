@@ -1,7 +1,7 @@
 # Needs make and Python 3.11 or newer; everything else goes into .venv, and nothing needs root.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check format peers faults bench clean
+.PHONY: help run story test check format peers faults bench clean
 
 # The first Python that is new enough; name one yourself with `make PYTHON=/path/to/python …`.
 PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3.11; do \
@@ -15,15 +15,20 @@ help: ## show this list
 	@sed -n 's/^\([a-z]*\):.*## /\1|/p' $(MAKEFILE_LIST) | while IFS='|' read -r name words; do \
 		printf '  make %-8s %s\n' "$$name" "$$words"; done
 
-run: $(READY) ## set everything up and show squidbot at work: doctor, the tools, one real call
+run: $(READY) ## set everything up and start the gateway in the practice world: offline, this machine only
+	@$(SQUIDBOT) gateway
+
+story: $(READY) ## set everything up and play a ticket's whole way through the roles, with its record
 	@echo '$$ squidbot doctor' && $(SQUIDBOT) doctor
-	@echo && echo '$$ squidbot tools list' && $(SQUIDBOT) tools list
-	@echo && echo '$$ squidbot tools call mcp_filesystem_write_file path=hello.txt content="Hello from squidbot"'
-	@$(SQUIDBOT) tools call mcp_filesystem_write_file path=hello.txt content="Hello from squidbot"
+	@echo && echo '$$ squidbot practice story' && $(SQUIDBOT) practice story
+	@echo && echo '$$ squidbot audit tail -n 5' && $(SQUIDBOT) audit tail -n 5
+	@echo && echo '$$ squidbot audit verify' && $(SQUIDBOT) audit verify
 
 test: $(READY) peers ## set everything up and run the tests; branch coverage must reach 90 %
 	@rm -f .coverage .coverage.*
-	@$(BIN)/coverage run -m pytest -n 3 --ignore tests/faults
+	@$(BIN)/coverage run -m pytest -n 3 --ignore tests/faults --ignore tests/browser --ignore tests/conformance
+	@# A browser's event loop lasts for the whole run, so no other tests than these share it.
+	@$(BIN)/coverage run -m pytest -n 2 tests/browser tests/conformance
 	@$(BIN)/coverage combine --quiet
 	@$(BIN)/coverage report
 	@# Misbehaving servers are judged by how soon all is well again: unmeasured, at full speed.
@@ -45,8 +50,13 @@ peers: $(READY) ## install the third-party servers and judges that the tests use
 faults: $(READY) ## try servers that misbehave in every known way, and print what came of each
 	@$(BIN)/python -m tests.faults.run
 
-bench: $(READY) ## measure calls per second beside the plain SDK
+bench: $(READY) ## measure gateways, the library, starts and commands beside their peers, and what the record costs; needs wrk
+	@$(BIN)/python -m benchmarks.gateways
 	@$(BIN)/python -m benchmarks.library
+	@$(BIN)/python -m benchmarks.start
+	@$(BIN)/python -m benchmarks.cold
+	@$(BIN)/python -m benchmarks.door
+	@$(BIN)/python -m benchmarks.audit
 
 clean: ## remove all that make made; .squidbot stays, your files may be in it
 	@rm -rf .venv .peers .coverage .coverage.* htmlcov dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,111 +1,82 @@
-"""The composition root: every part of squidbot is built here, from the settings, and nowhere else.
+"""The composition root: every part of squidbot is put together here, from the settings, and nowhere else.
 
 Each provider calls a typed function that builds an inert object; whoever takes one enters and leaves it.
 To swap or add a part, override its provider: `Container(transports=...)`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dependency_injector import containers, providers
 
+from squidbot.builders.agent import (
+    build_budgets,
+    build_language_model,
+    build_sampler,
+    build_sessions,
+    build_shelf,
+    find_offered,
+    find_ollama,
+)
+from squidbot.builders.door import (
+    build_alerting,
+    build_limiter,
+    build_metrics,
+    build_permissions,
+    build_recorder,
+    build_reloader,
+    build_service,
+    build_store,
+    build_tracing,
+    reload_settings,
+)
+from squidbot.builders.gateway import (
+    build_admission,
+    build_dashboard,
+    build_desk,
+    build_endpoint,
+    build_gateway,
+    build_identity,
+    build_relay,
+    build_settings_watch,
+    serve_stdio,
+)
+from squidbot.builders.ground import (
+    build_announcer,
+    build_clock,
+    build_flow_labels,
+    build_hub,
+    build_logging,
+    build_mapper,
+    build_mapping,
+    build_mcp_config,
+    build_redactor,
+    build_settings,
+    build_state,
+)
+from squidbot.builders.servers import (
+    build_bridge,
+    build_client,
+    build_passing,
+    build_registry,
+    build_schemas,
+    build_transports,
+    forget_sign_in,
+)
+
 if TYPE_CHECKING:
     # Passed on, for the signatures of those who are handed one.
     from squidbot.adapters.mcp.client import MCPClient as MCPClient  # noqa: PLC0414
-    from squidbot.adapters.mcp.transport import SignIn, Transport
+    from squidbot.adapters.mcp.transport import SignIn
+    from squidbot.adapters.store.store import SQLStore as SQLStore  # noqa: PLC0414
+    from squidbot.adapters.system.sessions import Session as Session  # noqa: PLC0414
     from squidbot.config.schema import MCPConfig, Settings
-    from squidbot.core.ports import SchemaCheck, ToolRegistry
     from squidbot.core.services.bridge import MCPToolBridge
+    from squidbot.core.services.door import AgentMCPService as AgentMCPService  # noqa: PLC0414
 
 
-def build_logging(secrets: set[str], *, verbosity: int = 0) -> None:
-    """Send the log to stderr."""
-    from squidbot.adapters.telemetry.logging import set_up_logging
-
-    set_up_logging(verbosity=verbosity, secrets=secrets)
-
-
-def build_settings(file: Path | None, secrets: set[str]) -> "Settings":
-    """The settings of `file`, else of the one that is found, else the embedded default. Raises ConfigError."""
-    from squidbot.config.load import load_settings
-
-    settings = load_settings(file)
-    secrets.update(settings.secrets)
-    return settings
-
-
-def build_mcp_config(settings: "Settings") -> "MCPConfig":
-    """The servers of the settings."""
-    return settings.mcp
-
-
-def build_state() -> Path:
-    """The folder in which squidbot remembers."""
-    from squidbot.config.state import state_folder
-
-    return state_folder()
-
-
-def build_transports() -> "Mapping[str, Transport]":
-    """The table that picks how bytes move."""
-    from squidbot.adapters.mcp.transports.table import TRANSPORTS
-
-    return dict(TRANSPORTS)
-
-
-def build_registry() -> "ToolRegistry":
-    """The index of all tools."""
-    from squidbot.adapters.registry.memory import InMemoryToolRegistry
-
-    return InMemoryToolRegistry()
-
-
-def build_schemas() -> "SchemaCheck":
-    """What holds arguments and structured results against their schemas."""
-    from squidbot.adapters.schemas.checker import JSONSchemaCheck
-
-    return JSONSchemaCheck()
-
-
-def build_client(
-    config: "MCPConfig",
-    *,
-    transports: "Mapping[str, Transport]",
-    registry: "ToolRegistry",
-    schemas: "SchemaCheck",
-    state: Path,
-    lazy: bool,
-    sign_in: "SignIn | None",
-) -> "MCPClient":
-    """The client of all servers; their log messages go into ours."""
-    from squidbot.adapters.mcp.client import MCPClient
-    from squidbot.adapters.telemetry.logging import log_server_message
-
-    return MCPClient(
-        config,
-        on_log=log_server_message,
-        transports=transports,
-        registry=registry,
-        schemas=schemas,
-        state=state,
-        lazy=lazy,
-        sign_in=sign_in,
-    )
-
-
-def build_bridge(client: "MCPClient") -> "MCPToolBridge":
-    """The tools under the names, and with the flat parameters, that agents know."""
-    from squidbot.core.services.bridge import MCPToolBridge
-
-    return MCPToolBridge(client)
-
-
-def forget_sign_in(config: "MCPConfig", *, server: str, state: Path) -> bool:
-    """Drop the tokens kept for `server`; whether there were any."""
-    from squidbot.adapters.mcp.oauth import forget
-
-    return forget(config.servers[server], state)
+def _nothing(_words: str) -> None: ...
 
 
 class Container(containers.DeclarativeContainer):
@@ -115,12 +86,20 @@ class Container(containers.DeclarativeContainer):
     lazy: providers.Provider[bool] = providers.Object(provides=False)
     """Whether servers start at first use; until then their tools are those of the last list."""
     sign_in: "providers.Provider[SignIn | None]" = providers.Object(None)
+    roots: providers.Provider[Sequence[Path] | None] = providers.Object(None)
+    """The folders that servers may know somebody works in."""
+    converses: providers.Provider[bool] = providers.Object(provides=False)
+    """Whether calls have somebody at their other end who may be asked: then servers are told that they may ask."""
 
     secrets: providers.Provider[set[str]] = providers.Singleton(set)
-    logging = providers.Callable(build_logging, secrets)
+    state = providers.Singleton(build_state)
+    redactor = providers.Singleton(build_redactor, secrets, state)
+    logging = providers.Callable(build_logging, redactor)
     settings = providers.Singleton(build_settings, settings_file, secrets)
     mcp_config = providers.Singleton(build_mcp_config, settings)
-    state = providers.Singleton(build_state)
+    clock = providers.Singleton(build_clock)
+    hub = providers.Singleton(build_hub)
+    announcer = providers.Singleton(build_announcer, hub)
 
     transports = providers.Singleton(build_transports)
     registry = providers.Singleton(build_registry)
@@ -128,15 +107,114 @@ class Container(containers.DeclarativeContainer):
     client = providers.Singleton(
         build_client,
         mcp_config,
+        announcer=announcer,
         transports=transports,
         registry=registry,
         schemas=schemas,
         state=state,
         lazy=lazy,
         sign_in=sign_in,
+        roots=roots,
+        converses=converses,
     )
     bridge = providers.Singleton(build_bridge, client)
     forget_sign_in = providers.Callable(forget_sign_in, mcp_config, state=state)
+
+    shelf = providers.Singleton(build_shelf, state)
+    sessions = providers.Singleton(build_sessions, state)
+    language_model = providers.Callable(build_language_model)
+    budgets = providers.Callable(build_budgets, settings)
+    sampler = providers.Singleton(build_sampler, settings)
+    find_ollama = providers.Callable(find_ollama)
+    find_offered = providers.Callable(find_offered)
+
+    mapper = providers.Singleton(build_mapper, settings)
+    mapping_of = providers.Callable(build_mapping)
+    flow_labels = providers.Singleton(build_flow_labels, mcp_config)
+    store = providers.Singleton(build_store, settings, state)
+    limiter = providers.Singleton(build_limiter, settings, clock)
+    metrics = providers.Singleton(build_metrics)
+    tracing = providers.Singleton(build_tracing)
+    alerting = providers.Singleton(build_alerting, settings, store=store, clock=clock, announcer=announcer)
+    recorder = providers.Singleton(
+        build_recorder,
+        store,
+        clock=clock,
+        redactor=redactor,
+        observers=providers.List(metrics, alerting, announcer),
+    )
+    permissions = providers.Singleton(build_permissions, mapper, store, clock=clock)
+    service = providers.Singleton(
+        build_service,
+        client,
+        registry=registry,
+        schemas=schemas,
+        permissions=permissions,
+        store=store,
+        limiter=limiter,
+        recorder=recorder,
+        alerting=alerting,
+        tracing=tracing,
+        hub=hub,
+    )
+    reloader = providers.Singleton(
+        build_reloader,
+        settings,
+        client=client,
+        secrets=secrets,
+        permissions=permissions,
+        limiter=limiter,
+        alerting=alerting,
+        store=store,
+        announcer=announcer,
+        recorder=recorder,
+        hub=hub,
+    )
+    reload = providers.Callable(reload_settings, reloader, settings_file)
+    identity = providers.Singleton(build_identity, settings, clock)
+    admission = providers.Singleton(
+        build_admission, store, recorder=recorder, clock=clock, permissions=permissions, hub=hub, identity=identity
+    )
+    relay = providers.Singleton(build_relay, settings, hub)
+    passing = providers.Callable(build_passing)
+    serve_stdio = providers.Callable(serve_stdio, service, hub)
+    say: "providers.Provider[Callable[[str], None]]" = providers.Object(_nothing)
+    """Tells the person at the terminal what goes on."""
+    host: providers.Provider[str | None] = providers.Object(None)
+    """Where the gateway listens, if not where the settings say."""
+    settings_watch = providers.Singleton(
+        build_settings_watch, reloader, settings=settings, file=settings_file, clock=clock
+    )
+    endpoint = providers.Singleton(build_endpoint, service, hub=hub, store=store)
+    desk = providers.Singleton(
+        build_desk,
+        service,
+        client=client,
+        store=store,
+        admission=admission,
+        hub=hub,
+        clock=clock,
+        watch=settings_watch,
+    )
+    dashboard = providers.Singleton(build_dashboard, desk, admission=admission, hub=hub, clock=clock, store=store)
+    gateway = providers.Singleton(
+        build_gateway,
+        service,
+        settings=settings,
+        client=client,
+        relay=relay,
+        endpoint=endpoint,
+        dashboard=dashboard,
+        desk=desk,
+        admission=admission,
+        schemas=schemas,
+        metrics=metrics,
+        watch=settings_watch,
+        sampler=sampler,
+        state=state,
+        host=host,
+        say=say,
+    )
 
 
 async def create_mcp_bridge(config: "MCPConfig | None" = None) -> "MCPToolBridge":
@@ -152,3 +230,9 @@ async def create_mcp_bridge(config: "MCPConfig | None" = None) -> "MCPToolBridge
         await client.disconnect_all()
         raise
     return container.bridge()
+
+
+def create_agent_service(settings: "Settings | None" = None) -> "AgentMCPService":
+    """The guarded door over `settings`, else over those that are found. Enter it with `async with`; it opens nothing before."""
+    container = Container() if settings is None else Container(settings=settings.resolved())
+    return container.service()

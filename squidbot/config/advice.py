@@ -17,6 +17,7 @@ _TOKEN = re.compile(
 )
 """The shapes of well-known tokens."""
 _SECRET_OPTION = re.compile(r"^--?[\w-]*(token|secret|password|passwd|api[-_]?key)(=|$)", re.IGNORECASE)
+_GIT_SERVER = re.compile(r"mcp[-_]server[-_]git(?![A-Za-z0-9_-]).*")
 _SHELLS = frozenset({"sh", "bash", "zsh", "dash", "fish", "cmd", "cmd.exe", "powershell", "pwsh"})
 
 
@@ -45,7 +46,7 @@ def _of_command(at: str, command: str, args: list[str]) -> Iterator[Problem]:
         for message, hint in shortcomings(package):
             yield Problem(f"{at}.args", message, hint)
     words = [Path(command).name, *args]
-    if any(word.rpartition("/")[2].startswith(("mcp-server-git", "mcp_server_git")) for word in words) and not any(
+    if any(_GIT_SERVER.fullmatch(word.rpartition("/")[2]) for word in words) and not any(
         word in ("-r", "--repository") or word.startswith("--repository=") for word in args
     ):
         yield Problem(

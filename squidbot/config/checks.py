@@ -3,7 +3,7 @@
 import codecs
 import re
 from collections.abc import Sequence
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, parse_qs, urlsplit
 
 from squidbot.config.variables import has_references
 
@@ -34,10 +34,17 @@ def url_fault(url: str, schemes: Sequence[str]) -> str | None:
         return f"not a url; it must start with {_either([f'{scheme}://' for scheme in schemes])}"
     try:
         parts = urlsplit(url)
-        valid = bool(parts.hostname) and (parts.port is None or parts.port > 0)
+        valid = bool(parts.hostname or _is_local(parts)) and (parts.port is None or parts.port > 0)
     except ValueError:
         valid = False
     return None if valid else "the host or the port is not valid"
+
+
+def _is_local(parts: SplitResult) -> bool:
+    """Whether a database has no host by right: it is a file, or its server listens on a socket of this machine."""
+    if parts.scheme == "sqlite":
+        return parts.path not in ("", "/")
+    return parts.scheme in ("postgresql", "postgres") and bool(parse_qs(parts.query).get("host"))
 
 
 def header_fault(name: str, value: str) -> str | None:

@@ -15,16 +15,23 @@ _BRAVE = "@brave/brave-search-mcp-server@2.1.4"
 _OWN: Mapping[str, Mapping[str, Any]] = {
     "github": {
         "description": "Pull requests, issues and code on GitHub",
-        "env": {"GITHUB_TOKEN": "${GITHUB_TOKEN}"},
+        "env": {"GITHUB_TOKEN": "${GITHUB_TOKEN}", "GITHUB_API_URL": "${GITHUB_API_URL:-}"},
         "read_only": ["get_*", "list_*", "search_*"],
+        "flows": {
+            "untrusted": ["get_issue", "list_issues", "get_pull_request"],
+            "private": ["get_repository", "search_code", "get_pull_request"],
+            "egress": ["create_*", "update_*", "add_*"],
+        },
     },
     "filesystem": {
         "description": "Files in one folder of their own, with no way out of it",
         "read_only": ["read_file", "list_directory", "search_files", "file_info"],
+        "flows": {"private": ["read_file", "search_files"]},
     },
     "git": {
         "description": "A git repository: status, diff, log, branches, commits",
         "read_only": ["git_status", "git_diff", "git_log"],
+        "flows": {"private": ["git_diff", "git_log"], "egress": ["git_push"]},
     },
     "jira": {
         "description": "Tickets and sprints in Jira",
@@ -34,8 +41,16 @@ _OWN: Mapping[str, Mapping[str, Any]] = {
             "JIRA_API_TOKEN": "${JIRA_API_TOKEN}",
         },
         "read_only": ["get_*", "search_*"],
+        "flows": {
+            "private": ["get_*", "search_*"],
+            "egress": ["create_*", "update_*", "add_*", "change_*"],
+        },
     },
 }
+
+
+_LEFT_TO_THE_USER: Mapping[str, tuple[str, ...]] = {"git": ("--repository", "${SQUIDBOT_REPOSITORY}")}
+"""Arguments without which a server says no, as long as an entry gives none of its own."""
 
 
 def builtin_entries(environ: Mapping[str, str] | None = None) -> dict[str, dict[str, Any]]:
@@ -45,7 +60,7 @@ def builtin_entries(environ: Mapping[str, str] | None = None) -> dict[str, dict[
             **entry,
             "command": sys.executable,
             # -P: a `squidbot` folder in the working directory is not us.
-            "args": ["-P", "-m", f"squidbot.servers.{name}"],
+            "args": ["-P", "-m", f"squidbot.servers.{name}", *_LEFT_TO_THE_USER.get(name, ())],
             # A server's environment is minimal: without this it would look for its folder elsewhere.
             "env": {**entry.get("env", {}), "SQUIDBOT_HOME": str(state_folder(environ))},
         }
@@ -58,6 +73,7 @@ def builtin_entries(environ: Mapping[str, str] | None = None) -> dict[str, dict[
         "args": ["-y", _BRAVE, "--transport", "stdio"],
         "env": {"BRAVE_API_KEY": "${BRAVE_API_KEY}"},
         "read_only": ["brave_*"],
+        "flows": {"untrusted": ["brave_*"]},
         # The first start downloads the package.
         "startup_timeout": 120,
     }
@@ -71,7 +87,7 @@ def with_builtins(servers: Any, environ: Mapping[str, str] | None = None) -> Any
     named = [name for name, entry in servers.items() if _only_names(entry) and name in BUILTIN_NAMES]
     shipped = builtin_entries(environ) if named else {}
     return {
-        name: _completed(shipped[name], entry) if name in named and name in shipped else entry
+        name: _completed(name, shipped[name], entry) if name in named and name in shipped else entry
         for name, entry in servers.items()
     }
 
@@ -80,11 +96,12 @@ def _only_names(entry: Any) -> bool:
     return isinstance(entry, dict) and entry.get("command") is None and entry.get("url") is None
 
 
-def _completed(shipped: Mapping[str, Any], entry: Mapping[str, Any]) -> dict[str, Any]:
+def _completed(name: str, shipped: Mapping[str, Any], entry: Mapping[str, Any]) -> dict[str, Any]:
     """The entry's fields over the built-in's; `args` are added and `env` is merged, since neither can be known whole."""
     merged = {**shipped, **entry}
     if isinstance(entry.get("args"), list):
-        merged["args"] = [*shipped["args"], *entry["args"]]
+        start = len(shipped["args"]) - len(_LEFT_TO_THE_USER.get(name, ()))
+        merged["args"] = [*shipped["args"][:start], *entry["args"]]
     if isinstance(entry.get("env"), dict):
         merged["env"] = {**shipped["env"], **entry["env"]}
     return merged

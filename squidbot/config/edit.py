@@ -29,7 +29,7 @@ def add_server(path: Path, name: str, entry: Mapping[str, Any]) -> None:
             raise ConfigError(
                 f"{display(path)} has a server {name!r} already", hint=f"'squidbot servers remove {name}' takes it out."
             )
-        return _inserted(document, name, entry)
+        return inserted(document, _PLACE, name, entry)
 
     _rewrite(path, insert)
 
@@ -41,7 +41,7 @@ def remove_server(path: Path, name: str) -> None:
         servers = _servers(document.value)
         if name not in servers:
             raise ConfigError(f"{display(path)} has no server {name!r}", hint=did_you_mean(name, servers))
-        return _cut(document, (*_PLACE, name))
+        return without(document, (*_PLACE, name))
 
     _rewrite(path, cut)
 
@@ -52,7 +52,7 @@ def _rewrite(path: Path, change: Callable[[JSONText], str]) -> None:
     text = _text(path)
     changed = change(parse_jsonc(text))
     check_document(documents.parse(changed, name=display(path), is_json=True), source=path)
-    _replace(path, changed)
+    replace_text(path, changed)
 
 
 def _text(path: Path) -> str:
@@ -78,16 +78,16 @@ def _servers(document: Any) -> Mapping[str, Any]:
     return servers
 
 
-def _inserted(document: JSONText, name: str, entry: Mapping[str, Any]) -> str:
-    """The text with the entry as the last member of the servers; objects on the way to it are made as needed."""
-    depth = next(depth for depth in (2, 1, 0) if _PLACE[:depth] in document.spans)
+def inserted(document: JSONText, place: tuple[str, ...], name: str, entry: Mapping[str, Any]) -> str:
+    """The text with the entry as the last member of `place`; objects on the way to it are made as needed."""
+    depth = next(depth for depth in range(len(place), -1, -1) if place[:depth] in document.spans)
     value: Any = {name: dict(entry)}
-    for key in reversed(_PLACE[depth:]):
+    for key in reversed(place[depth:]):
         value = {key: value}
     ((key, member),) = value.items()
     margin = _INDENT * (depth + 1)
     body = json.dumps(member, indent=len(_INDENT), ensure_ascii=False).replace("\n", f"\n{margin}")
-    return _append(document, _PLACE[:depth], f"\n{margin}{json.dumps(key, ensure_ascii=False)}: {body}")
+    return _append(document, place[:depth], f"\n{margin}{json.dumps(key, ensure_ascii=False)}: {body}")
 
 
 def _append(document: JSONText, place: Location, member: str) -> str:
@@ -103,7 +103,7 @@ def _append(document: JSONText, place: Location, member: str) -> str:
     return before + member + after
 
 
-def _cut(document: JSONText, place: Location) -> str:
+def without(document: JSONText, place: Location) -> str:
     """The text without one member: with the comma behind it, or, if it was the last, the one before it."""
     text, span = document.text, document.spans[place]
     start, end = span.key, span.end if span.comma is None else span.comma + 1
@@ -119,9 +119,10 @@ def _cut(document: JSONText, place: Location) -> str:
     return head + tail
 
 
-def _replace(path: Path, text: str) -> None:
-    """Put the text in the file's place in one step, with the file's mode; a new file is for its owner alone."""
-    mode = path.stat().st_mode & 0o7777 if path.exists() else 0o600
+def replace_text(path: Path, text: str, *, mode: int | None = None) -> None:
+    """Put the text in the file's place in one step, with `mode`, else the file's; a new file is for its owner alone."""
+    if mode is None:
+        mode = path.stat().st_mode & 0o7777 if path.exists() else 0o600
     try:
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     except OSError as error:

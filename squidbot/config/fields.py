@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 from pydantic_core import InitErrorDetails
 
 from squidbot.config import checks
-from squidbot.config.strict import Positive, Strict, broken, joined
+from squidbot.config.strict import Glob, Positive, Strict, broken, joined
 
 TransportName: TypeAlias = Literal["stdio", "sse", "websocket", "http"]
 
@@ -30,6 +30,35 @@ class BoundsConfig(Strict):
     tools: Positive = 2_000
     pages: Positive = 100
     notifications: Positive = 1_000
+
+
+class ToolOverride(Strict):
+    """One tool as squidbot shows it: under another name, in other words, with arguments that are set already."""
+
+    tool: Glob | None = None
+    """What the server calls it; without it, the key is the server's own name."""
+    description: Glob | None = None
+    arguments: dict[str, Any] = Field(default_factory=dict)
+    keep: bool | None = None
+    """Whether the tool stays there under its own name too: it does if arguments are set, else not."""
+
+
+class FlowLabels(Strict):
+    """What a server's tools (globs) do with data: a role that has all three kinds is a way out for it."""
+
+    untrusted: list[Glob] = Field(default_factory=list)
+    """They read what strangers may have written."""
+    private: list[Glob] = Field(default_factory=list)
+    """They read what is not for everybody."""
+    egress: list[Glob] = Field(default_factory=list)
+    """They write where others read."""
+
+
+class SamplingSettings(Strict):
+    """How much a server may ask of the agent's model in one run; a server without it may ask nothing."""
+
+    requests: Positive = 10
+    tokens: Positive = 20_000
 
 
 class AuthConfig(Strict):

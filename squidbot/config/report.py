@@ -115,7 +115,7 @@ def _words(entry: Any, place: Location, *, schema: Mapping[str, Any], show_value
     """The message and the hint for one error."""
     kind, context = entry["type"], entry.get("ctx", {})
     value = found(entry["input"], place) if show_values else kind_of(entry["input"])
-    if entry["loc"] and entry["loc"][-1] == "[key]":
+    if entry["loc"] and entry["loc"][-1] == "[key]" and kind != "rule":
         return _bad_name(place)
     match kind:
         case "rule":
@@ -131,6 +131,13 @@ def _words(entry: Any, place: Location, *, schema: Mapping[str, Any], show_value
             return f"found {value}; {_expectation(kind, context, str(entry['msg']))}", None
 
 
+_PATTERNS: Mapping[str, str] = {
+    r"^[1-9][0-9]{0,8}/(s|m|h|d)$": "expected so many per second, minute, hour or day, such as '3000/m'",
+    r"^[1-9][0-9]{0,5}(h|d|w|y)$": "expected hours, days, weeks or years, such as '90d'",
+}
+"""What a pattern of the settings means, for those who do not read patterns."""
+
+
 def _expectation(kind: str, context: Mapping[str, Any], otherwise: str) -> str:
     """What would have been right, for the rules that a single value can break."""
     match kind, context:
@@ -143,7 +150,7 @@ def _expectation(kind: str, context: Mapping[str, Any], otherwise: str) -> str:
         case "less_than_equal", {"le": limit}:
             return f"expected at most {limit:g}"
         case "string_pattern_mismatch", {"pattern": pattern}:
-            return f"it must match {pattern}"
+            return _PATTERNS.get(pattern, f"it must match {pattern}")
         case "string_too_short", _:
             return "it must not be empty"
         case _:

@@ -2,6 +2,7 @@
 
 import logging
 import os
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 from pydantic import Field, PrivateAttr, ValidationError, model_validator
 
 from squidbot.config.definitions import with_builtins
-from squidbot.config.fields import AuthConfig, BoundsConfig, TransportName
+from squidbot.config.fields import AuthConfig, BoundsConfig, ToolOverride, TransportName
 from squidbot.config.files import display, read_secret, under
 from squidbot.config.report import problems_of
 from squidbot.config.secrets import secrets_in, shown, worth_hiding
@@ -22,6 +23,7 @@ from squidbot.config.sections import (
     LimitSettings,
     ModelSettings,
     RedisUrl,
+    RoleName,
     RoleSettings,
 )
 from squidbot.config.server import MINIMAL_ENVIRONMENT, MCPServerConfig
@@ -42,6 +44,7 @@ __all__ = [
     "ModelSettings",
     "RoleSettings",
     "Settings",
+    "ToolOverride",
     "ToolsSettings",
     "TransportName",
 ]
@@ -123,7 +126,7 @@ class Settings(Strict):
 
     schema_url: str | None = Field(default=None, alias="$schema")
     tools: ToolsSettings = Field(default_factory=ToolsSettings)
-    roles: dict[ServerName, RoleSettings] = Field(default_factory=dict)
+    roles: dict[RoleName, RoleSettings] = Field(default_factory=dict)
     limits: list[LimitSettings] = Field(default_factory=list)
     gateway: GatewaySettings = Field(default_factory=GatewaySettings)
     audit: AuditSettings = Field(default_factory=AuditSettings)
@@ -212,21 +215,24 @@ def resolve_servers(
     """All entries resolved, and all problems. Disabled ones stay as they are; built-ins nobody named may be left out."""
     resolved: dict[str, MCPServerConfig] = {}
     problems: list[Problem] = []
+    left_out: list[str] = []
     for name, server in servers.items():
         if not server.enabled:
             resolved[name] = server
             continue
         entry, missing = server.resolve(environ, at=f"{at}.{name}")
         if missing and server.is_optional:
-            _log.warning("The built-in server %r is left out: %s", name, _reasons(missing))
+            left_out.append(f"{name!r} ({_reasons(missing)})")
             continue
         resolved[name] = entry
         problems += missing
+    if left_out:
+        _log.warning("Built-in servers that are left out for want of a variable: %s", ", ".join(left_out))
     return resolved, problems
 
 
 def _reasons(problems: Iterable[Problem]) -> str:
-    return "; ".join(problem.message for problem in problems)
+    return ", ".join(re.sub(r"^the variable '(.*)' is not set$", r"\1", problem.message) for problem in problems)
 
 
 def _complete(servers: dict[str, MCPServerConfig], *, timeout: float, max_retries: int) -> None:

@@ -17,12 +17,21 @@ _NAME = re.compile(
 _PLAIN = frozenset({"auth", "token_endpoint_auth_method"})
 """Settings of ours that sound like secrets and are none."""
 _HARMLESS = frozenset({"true", "false", "none", "null", "auto", "debug", "info", "warning", "error", "localhost"})
+_PLACE = re.compile(
+    r"(^|_)(url|uri|host|hostname|port|user|username|email|mail|region|path|dir|folder|home|repository|repo|project|org|owner)$",
+    re.IGNORECASE,
+)
 _USERINFO = re.compile(r"(?<=://)[^/?#@\s]*@")
 
 
 def is_secret_name(name: str) -> bool:
     """Whether a key, header or variable of this name usually holds a secret."""
     return name not in _PLAIN and _NAME.search(name) is not None
+
+
+def tells_a_place(name: str, value: str) -> bool:
+    """Whether a variable says where or who, not how to get in: `JIRA_URL`, `GIT_USER`, without a password inside."""
+    return _PLACE.search(name) is not None and not is_secret_name(name) and not any(secrets_of_url(value))
 
 
 def worth_hiding(values: Iterable[str]) -> frozenset[str]:

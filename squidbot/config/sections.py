@@ -8,6 +8,7 @@ from pydantic_core import CoreSchema
 
 from squidbot.config import checks
 from squidbot.config.strict import Glob, Positive, Seconds, ServerName, Strict, broken, joined, rule
+from squidbot.core.domain.callers import RESERVED_ROLES
 
 
 def _url(*schemes: str) -> AfterValidator:
@@ -23,11 +24,20 @@ WebUrl = Annotated[str, _url("http", "https")]
 RedisUrl = Annotated[str, _url("redis", "rediss")]
 
 
+def _free_role(name: str) -> str:
+    if name in RESERVED_ROLES:
+        raise rule(f"{name!r} is no role that settings can define", f"Reserved: {', '.join(sorted(RESERVED_ROLES))}")
+    return name
+
+
+RoleName = Annotated[ServerName, AfterValidator(_free_role)]
+
+
 class ToolGrant(Strict):
     """Tools of one server that a role may use, under conditions on their arguments where there are any."""
 
     tool: Glob
-    when: dict[str, list[Glob]] = Field(default_factory=dict)
+    when: dict[Glob, Annotated[list[Glob], Field(min_length=1)]] = Field(default_factory=dict)
 
     @model_validator(mode="before")
     @classmethod
@@ -95,6 +105,13 @@ class AuditSettings(Strict):
     retention: Annotated[str, StringConstraints(pattern=r"^[1-9][0-9]{0,5}(h|d|w|y)$")] | None = None
 
 
+class PriceSettings(Strict):
+    """What a model costs, in US dollars for a million tokens."""
+
+    input: Annotated[float, Field(ge=0)]
+    output: Annotated[float, Field(ge=0)]
+
+
 class FallbackModel(Strict):
     """A language model, and how it is reached."""
 
@@ -102,6 +119,11 @@ class FallbackModel(Strict):
     name: Glob
     base_url: WebUrl | None = None
     api_key: str | None = None
+    inputs: list[Literal["image", "audio"]] | None = None
+    """What it takes beside text; without it, pictures where the provider's own models take them."""
+    price: PriceSettings | None = None
+    max_output: Positive | None = None
+    """Tokens of one turn."""
 
 
 class ModelSettings(FallbackModel):
@@ -111,12 +133,18 @@ class ModelSettings(FallbackModel):
 
 
 class AgentSettings(Strict):
-    """Who the agent is, and how much it may spend on one request."""
+    """Who the agent is, how much it may spend on one request, and what it is shown."""
 
     role: Glob | None = None
     max_steps: Positive = 25
     max_seconds: Seconds = 600.0
     max_tokens: Positive | None = None
+    max_tools: Positive = 64
+    """With more tools than this, the model is given a search for them."""
+    max_result: Annotated[int, Field(ge=1_000, le=1_000_000)] = 20_000
+    """Characters of a result that the model is shown; the whole is kept for it to read on."""
+    flows: Literal["ask", "block", "allow"] = "ask"
+    """What becomes of a call by which data could walk out: a person at the terminal is asked, it is blocked, or made."""
 
 
 class BurstRule(Strict):

@@ -20,7 +20,16 @@ from pydantic import (
     model_validator,
 )
 
-from squidbot.config.fields import AuthConfig, BoundsConfig, TransportName, faults, infer_transport
+from squidbot.config.fields import (
+    AuthConfig,
+    BoundsConfig,
+    FlowLabels,
+    SamplingSettings,
+    ToolOverride,
+    TransportName,
+    faults,
+    infer_transport,
+)
 from squidbot.config.files import read_env_file, read_secret, under
 from squidbot.config.report import problems_of
 from squidbot.config.secrets import hide, public, secrets_in, secrets_of_arguments, shown, worth_hiding
@@ -44,10 +53,38 @@ MINIMAL_ENVIRONMENT = frozenset(
 
 _FILLED = ("command", "args", "env", "cwd", "url", "headers", "auth", "config")
 _OUTSIDE_DIGEST = frozenset(
-    {"name", "description", "enabled", "lazy", "required", "read_only", "log_level", "max_retries"}
+    {
+        "name",
+        "description",
+        "enabled",
+        "lazy",
+        "required",
+        "read_only",
+        "overrides",
+        "flows",
+        "sampling",
+        "log_level",
+        "max_retries",
+    }
     | {"timeout", "sse_read_timeout", "request_timeout", "startup_timeout", "terminate_on_close"}
 )
 """How patient we are with a server and what we say of it: changing this must not forget what is known of it."""
+
+_GENTLE = frozenset(
+    {
+        "description",
+        "lazy",
+        "required",
+        "read_only",
+        "overrides",
+        "flows",
+        "max_retries",
+        "timeout",
+        "request_timeout",
+        "startup_timeout",
+    }
+)
+"""What can change while a server stays connected."""
 
 _log = logging.getLogger("squidbot.config")
 
@@ -108,6 +145,9 @@ class MCPServerConfig(Strict):
     load_prompts: bool = True
     allow: list[Glob] | None = None
     deny: list[Glob] = Field(default_factory=list)
+    overrides: dict[Glob, ToolOverride] = Field(default_factory=dict)
+    flows: FlowLabels = Field(default_factory=FlowLabels)
+    sampling: SamplingSettings | None = None
     bounds: BoundsConfig = Field(default_factory=BoundsConfig)
     config: dict[str, Any] | None = None
     log_level: LogLevel | None = None
@@ -167,6 +207,14 @@ class MCPServerConfig(Strict):
         definition = (self._origin.definition or self).model_dump(exclude=set(_OUTSIDE_DIGEST))
         text = json.dumps({**definition, "name": self.name}, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()
+
+    def runs_as(self, other: "MCPServerConfig") -> bool:
+        """Whether a server that was started by this definition is what `other` wants too."""
+        return (
+            self.digest == other.digest
+            and self._origin.file_env == other._origin.file_env  # noqa: SLF001 - of its own kind
+            and self.model_dump(exclude=set(_GENTLE)) == other.model_dump(exclude=set(_GENTLE))
+        )
 
     @property
     def secrets(self) -> frozenset[str]:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from squidbot.config.secrets import tells_a_place
 from squidbot.core.domain.errors import Problem
 
 _REFERENCE = re.compile(r"\$\$\{|\$\{([^{}]*)(\}?)")
@@ -106,7 +107,7 @@ class Filler:
             if default is None:
                 raise LookupError(f"the variable {name!r} is not set", f"Set it, or write '${{{name}:-default}}'.")
             return str(default)
-        if name not in self.public:
+        if name not in self.public and not tells_a_place(name, value):
             self.taken.add(value)
         return value
 

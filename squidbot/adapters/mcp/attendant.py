@@ -45,7 +45,9 @@ _PROBE = 3.0
 class Attendant:
     """Everything that goes on beside the calls while a session is open."""
 
-    def __init__(self, session: Session, *, server: str, timeout: float, refresh: Refresh) -> None:
+    def __init__(
+        self, session: Session, *, server: str, timeout: float, refresh: Refresh, subscriptions: set[str] | None = None
+    ) -> None:
         self._session = session
         self._server = server
         self._timeout = timeout
@@ -55,7 +57,8 @@ class Attendant:
         self._doubted = asyncio.Event()
         self._suspected = asyncio.Event()
         self._ping = "server/discover" if session.era == "modern" else "ping"
-        self._subscriptions: set[str] = set()
+        self._subscriptions = set[str]() if subscriptions is None else subscriptions
+        """Resources of which updates are wanted, from one session to the next."""
         self._resubscribe = anyio.CancelScope()
 
     def changed(self, kind: Kind) -> None:
@@ -75,6 +78,16 @@ class Attendant:
     def unsubscribe(self, uri: str) -> None:
         self._subscriptions.discard(uri)
         self._resubscribe.cancel()
+
+    async def subscribe_again(self) -> None:
+        """Tell a server of the handshake era, which forgot it with its last session, what is wanted of it."""
+        for uri in sorted(self._subscriptions):
+            try:
+                await self._session.request("resources/subscribe", {"uri": uri}, timeout=self._timeout)
+            except MCPError as error:
+                logger.bind(server=self._server).warning(
+                    "server {!r} no longer tells of updates of {!r}: {}", self._server, uri, error.error.message
+                )
 
     async def follow_changes(self) -> None:
         """Look again when told to, never more often than twice a second, and less if it was for nothing."""

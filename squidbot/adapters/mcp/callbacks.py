@@ -6,18 +6,26 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import anyio
 import mcp_types as types
 from loguru import logger
 from mcp.client.session import ClientRequestContext
 from pydantic import BaseModel
 
 from squidbot._version import __version__
+from squidbot.adapters.mcp.attribution import UnderWay, concerned
+from squidbot.core.domain.errors import Declined
 from squidbot.core.domain.servers import ServerEvent, ServerLog
+from squidbot.core.ports import Counterpart, Question
 
 OnLog: TypeAlias = Callable[[ServerLog], None]
 OnEvent: TypeAlias = Callable[[ServerEvent], None]
 Answer: TypeAlias = Callable[[str, Mapping[str, Any]], Awaitable[Mapping[str, Any] | None]]
 """Answers a server (its name, its params as on the wire) with a result as on the wire; None declines."""
+OnUnclaimed: TypeAlias = Callable[[Question, str, Mapping[str, Any], str], Awaitable[None]]
+"""Hears of a question (of a server, its params) that nobody was asked, and why."""
+_LISTENING = 1.0
+"""Seconds for which a counterpart may take to hear one log message."""
 
 
 class _NotOurs(logging.Filter):
@@ -41,13 +49,16 @@ class Callbacks:
     sampling: Answer | None = None
     elicitation: Answer | None = None
     roots: Sequence[str | Path] | None = None
+    converses: bool = False
+    """Whether calls may have somebody at their other end who answers: then servers may ask without the two above."""
+    on_unclaimed: OnUnclaimed | None = None
 
     def capabilities(self, config: Mapping[str, Any] | None) -> dict[str, Any]:
         """What we offer to a server, as on the wire; `config` reaches it as an experimental capability."""
         offered: dict[str, Any] = {}
-        if self.sampling is not None:
+        if self.sampling is not None or self.converses:
             offered["sampling"] = {}
-        if self.elicitation is not None:
+        if self.elicitation is not None or self.converses:
             offered["elicitation"] = {"form": {}, "url": {}}
         if self.roots is not None:
             offered["roots"] = {"listChanged": True}
@@ -63,6 +74,12 @@ class Callbacks:
             except Exception as error:  # noqa: BLE001 - a listener's fault ends nothing
                 logger.warning("a listener for events failed: {!r}", error)
 
+    async def unclaimed(self, question: Question, server: str, params: Mapping[str, Any], reason: str) -> None:
+        """Tell whoever keeps the record of a question that nobody was asked."""
+        logger.bind(server=server).info("a question of server {!r} was declined: {} ({})", server, reason, question)
+        if self.on_unclaimed is not None:
+            await self.on_unclaimed(question, server, params, reason)
+
     def log(self, entry: ServerLog) -> None:
         """Hand a server's log message on."""
         if self.on_log is not None:
@@ -72,11 +89,13 @@ class Callbacks:
                 logger.warning("a listener for log messages failed: {!r}", error)
 
 
-def session_callbacks(callbacks: Callbacks, server: str) -> dict[str, Any]:
+def session_callbacks(callbacks: Callbacks, server: str, under_way: UnderWay | None = None) -> dict[str, Any]:
     """The SDK's keyword arguments for a session with `server`."""
 
     async def on_log(params: types.LoggingMessageNotificationParams) -> None:
-        callbacks.log(ServerLog(server=server, level=params.level, data=params.data, logger=params.logger))
+        entry = ServerLog(server=server, level=params.level, data=params.data, logger=params.logger)
+        callbacks.log(entry)
+        await _tell(concerned().counterpart, entry)
 
     async def on_message(message: object) -> None:
         if isinstance(message, Exception):
@@ -88,33 +107,72 @@ def session_callbacks(callbacks: Callbacks, server: str) -> dict[str, Any]:
             )
 
     given: dict[str, Any] = {"logging_callback": on_log, "message_handler": on_message, "client_info": CLIENT}
-    if callbacks.sampling is not None:
-        given["sampling_callback"] = _sampling(callbacks.sampling, server)
-    if callbacks.elicitation is not None:
-        given["elicitation_callback"] = _elicitation(callbacks.elicitation, server)
+    asking = _Asking(callbacks, server, under_way or UnderWay())
+    if callbacks.sampling is not None or callbacks.converses:
+        given["sampling_callback"] = asking.sample
+    if callbacks.elicitation is not None or callbacks.converses:
+        given["elicitation_callback"] = asking.elicit
     if callbacks.roots is not None:
         given["list_roots_callback"] = _roots(callbacks.roots)
     return given
 
 
-def _sampling(answer: Answer, server: str) -> Callable[..., Awaitable[Any]]:
-    async def sample(context: ClientRequestContext, params: types.CreateMessageRequestParams) -> Any:
+async def _tell(counterpart: Counterpart | None, entry: ServerLog) -> None:
+    """Tell the one whose call it is; others of the same server do not wait for a slow one."""
+    if counterpart is None:
+        return
+    try:
+        with anyio.move_on_after(_LISTENING):
+            await counterpart.log(entry)
+    except Exception as error:  # noqa: BLE001 - a listener's fault ends nothing
+        logger.warning("passing on a log message failed: {!r}", error)
+
+
+class _Asking:
+    """Finds out who answers a server's question: the one whose call it belongs to, else the program itself."""
+
+    def __init__(self, callbacks: Callbacks, server: str, under_way: UnderWay) -> None:
+        self._callbacks = callbacks
+        self._server = server
+        self._under_way = under_way
+
+    async def sample(self, context: ClientRequestContext, params: types.CreateMessageRequestParams) -> Any:
+        """Answer `sampling/createMessage`."""
         del context
-        result = await _asked(answer, server, params)
+        result, reason = await self._answered("sampling", self._callbacks.sampling, params)
         if result is None:
-            return types.ErrorData(code=types.INVALID_REQUEST, message="Sampling was declined")
+            return types.ErrorData(code=types.INVALID_REQUEST, message=f"Sampling was declined{reason}")
         return _typed(result, types.CreateMessageResultWithTools if params.tools else types.CreateMessageResult)
 
-    return sample
-
-
-def _elicitation(answer: Answer, server: str) -> Callable[..., Awaitable[Any]]:
-    async def elicit(context: ClientRequestContext, params: types.ElicitRequestParams) -> Any:
+    async def elicit(self, context: ClientRequestContext, params: types.ElicitRequestParams) -> Any:
+        """Answer `elicitation/create`."""
         del context
-        result = await _asked(answer, server, params)
+        result, _ = await self._answered("elicitation", self._callbacks.elicitation, params)
         return _typed({"action": "decline"} if result is None else result, types.ElicitResult)
 
-    return elicit
+    async def _answered(
+        self, question: Question, program: Answer | None, params: BaseModel
+    ) -> tuple[Mapping[str, Any] | types.ErrorData | None, str]:
+        """The answer, and in words why there is none; a fault in answering is not told to the server."""
+        wire = params.model_dump(mode="json", by_alias=True, exclude_none=True)
+        addressee = concerned()
+        try:
+            if addressee.counterpart is not None:
+                answer = None
+                with self._under_way.asking(addressee.counterpart):
+                    answer = await addressee.counterpart.ask(question, self._server, wire)
+                return answer, ": the client that called did not answer"
+            if addressee.reason is None and program is not None:
+                return await program(self._server, wire), ""
+            reason = addressee.reason or "no call of anybody who could answer is under way"
+            self._under_way.declined += 1
+            await self._callbacks.unclaimed(question, self._server, wire, reason)
+        except Declined as declined:
+            return None, f": {declined}"
+        except Exception as error:  # noqa: BLE001 - whoever answers may have bugs
+            logger.bind(server=self._server).warning("answering server {!r} failed: {!r}", self._server, error)
+            return types.ErrorData(code=types.INTERNAL_ERROR, message="the client could not answer"), ""
+        return None, f": {reason}"
 
 
 def _roots(roots: Sequence[str | Path]) -> Callable[..., Awaitable[Any]]:
@@ -128,15 +186,6 @@ def _roots(roots: Sequence[str | Path]) -> Callable[..., Awaitable[Any]]:
         return types.ListRootsResult(roots=listed)
 
     return list_roots
-
-
-async def _asked(answer: Answer, server: str, params: BaseModel) -> Mapping[str, Any] | types.ErrorData | None:
-    """What the program answers; a fault of its own is not told to the server, and never raised into a call."""
-    try:
-        return await answer(server, params.model_dump(mode="json", by_alias=True, exclude_none=True))
-    except Exception as error:  # noqa: BLE001 - whoever answers may have bugs
-        logger.bind(server=server).warning("answering server {!r} failed: {!r}", server, error)
-        return types.ErrorData(code=types.INTERNAL_ERROR, message="the client could not answer")
 
 
 def _typed(result: Mapping[str, Any] | types.ErrorData, model: type[BaseModel]) -> BaseModel:

@@ -1,10 +1,13 @@
 """A request's failure in words, for an agent and for a person."""
 
+from typing import Any
+
 from mcp import MCPError
 from mcp_types import PARSE_ERROR
 from pydantic import ValidationError
 
 from squidbot.adapters.mcp.channel import ChannelClosed
+from squidbot.adapters.mcp.content import asks_for_input
 from squidbot.adapters.mcp.dispatcher import WireError
 from squidbot.adapters.mcp.http_guard import HTTPFailure, failure_of
 from squidbot.adapters.mcp.network import HINTS
@@ -16,11 +19,14 @@ from squidbot.core.domain.tools import Failure, ToolDefinition, ToolResult
 from squidbot.core.ports import SchemaCheck
 
 _LONGEST = 2_000
+_LARGEST_DATA = 65_536
 
 
 def clean(text: str, config: MCPServerConfig) -> str:
     """A server's words as one line that can be shown: no secrets, nothing unseen, no end of it."""
-    return blanked(visible(text, newlines=False), config.secrets)[:_LONGEST]
+    # Cut before it is cleaned, which takes long; blanked before it is cut, so that no half of a secret is left.
+    short = blanked(text, config.secrets)[: 4 * _LONGEST]
+    return blanked(visible(short, newlines=False), config.secrets)[:_LONGEST]
 
 
 def http_failure(error: MCPError) -> HTTPFailure | None:
@@ -48,7 +54,15 @@ def failed_call(error: MCPError, tool: str, *, config: MCPServerConfig, timeout:
         "protocol" if error.code == PARSE_ERROR else "server",
         status=http.status if http else None,
         retry_after=http.retry_after if http else None,
+        error=_said(error, config) if http is None else None,
     )
+
+
+def _said(error: MCPError, config: MCPServerConfig) -> dict[str, Any]:
+    """The server's own error, for a client that speaks the same protocol."""
+    said = {"code": error.code, "message": clean(error.error.message, config)}
+    data = error.error.data
+    return said if data is None or len(str(data)) > _LARGEST_DATA else {**said, "data": data}
 
 
 def unavailable(server: str, reason: str) -> str:
@@ -65,12 +79,12 @@ def request_error(error: MCPError, what: str, config: MCPServerConfig) -> Squidb
     unreached = http is not None and http.status not in (400, 404, 422)
     if isinstance(error, WireError) or unreached:
         return MCPConnectionError(message, server=config.name, status=http.status if http else None)
-    return MCPRequestRefused(message)
+    return MCPRequestRefused(message, error=_said(error, config) if http is None else None)
 
 
 async def checked(result: ToolResult, tool: ToolDefinition, schemas: SchemaCheck | None) -> ToolResult:
     """`result` held against the tool's output schema; a mismatch is an error that keeps the text."""
-    if tool.output_schema is None or result.is_error or schemas is None:
+    if tool.output_schema is None or result.is_error or schemas is None or asks_for_input(result.raw):
         return result
     if result.structured is None:
         problems: list[Problem] = [Problem("", "the structured content that the tool promises is missing")]
@@ -111,7 +125,9 @@ def connection_error(error: BaseException, config: MCPServerConfig, end: Channel
             permanent = http is None and not isinstance(found, WireError)
             permanent |= status is not None and 400 <= status < 500 and status not in (408, 425, 429)
         case ValidationError():
-            reason, permanent = "it answered the opening with something that is no valid answer", True
+            reason, permanent = f"it answered the opening with what is no valid answer{_first_fault(found)}", True
+        case MemoryError():
+            reason, permanent = "this machine has no more memory to give", False
         case OSError():
             reason, permanent = found.strerror or type(found).__name__, False
         case _:
@@ -131,6 +147,13 @@ def connection_error(error: BaseException, config: MCPServerConfig, end: Channel
         retry_after=retry_after,
         permanent=permanent,
     )
+
+
+def _first_fault(error: ValidationError) -> str:
+    """Where an answer is not valid first, and how."""
+    for fault in error.errors(include_url=False, include_input=False, include_context=False)[:1]:
+        return f": {'.'.join(map(str, fault['loc']))[:80]}: {fault['msg'][:120]}"
+    return ""
 
 
 def _leaf(error: BaseException) -> BaseException:

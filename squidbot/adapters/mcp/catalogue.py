@@ -1,5 +1,6 @@
 """What one server offers: fetched raw, kept raw, and converted in one place."""
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
@@ -10,7 +11,8 @@ from mcp.shared.inbound import find_invalid_x_mcp_header, x_mcp_header_map
 from mcp_types import METHOD_NOT_FOUND
 
 from squidbot.adapters.mcp.channel import Bounds
-from squidbot.adapters.mcp.listing import prompts_of, resources_of, tools_of
+from squidbot.adapters.mcp.listing import LeftOut, prompts_of, resources_of, tools_of
+from squidbot.adapters.mcp.overrides import overridden
 from squidbot.adapters.mcp.remembered import Remembered
 from squidbot.adapters.mcp.session import HeaderMap, Session
 from squidbot.config.schema import MCPServerConfig
@@ -20,8 +22,9 @@ from squidbot.core.domain.tools import ToolDefinition
 Kind: TypeAlias = Literal["tools", "prompts", "resources"]
 KINDS: tuple[Kind, ...] = ("tools", "prompts", "resources")
 
-_BESIDE = 5.0
-"""Seconds for each list but that of the tools: a server that hangs there is still good for its tools."""
+_BESIDE = 1 / 6
+"""The part of the time to start that each list but that of the tools may take, with all its pages: a server that
+hangs there, or has pages without end, is still good for its tools."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +42,7 @@ class Catalogue:
         """What is usable of the raw lists, by the server's settings."""
         listed = _with_valid_headers(known.tools, config.name) if known.era == "modern" else known.tools
         tools = tools_of(listed, server=config.name, allow=config.allow, deny=config.deny) if config.load_tools else []
+        tools = overridden(tools, config.overrides, server=config.name)
         maps = {tool.tool: x_mcp_header_map(tool.parameters) for tool in tools} if known.era == "modern" else {}
         return cls(
             tools={tool.tool: tool for tool in tools},
@@ -81,8 +85,10 @@ async def fetch(
     found: dict[str, Any] = {}
     for name, (method, key) in asked.items():
         try:
-            limit = timeout if name == "tools" else min(timeout, _BESIDE)
-            found[name] = await session.pages(method, key, bounds=bounds, timeout=limit, server=config.name)
+            within = math.inf if name == "tools" else _BESIDE * config.startup_timeout
+            found[name] = await session.pages(
+                method, key, bounds=bounds, timeout=timeout, within=within, server=config.name
+            )
         except MCPError as error:
             # A server that is gone has not said that it has none; one that fails keeps what it listed before.
             if name == "tools" or session.wire.ended.is_set():
@@ -97,12 +103,12 @@ async def fetch(
 def _with_valid_headers(items: Iterable[Any], server: str) -> list[Any]:
     """The stateless era has clients drop tools whose header annotations are not valid."""
     kept = []
+    left_out = LeftOut(server, "tool")
     for item in items:
         reason = find_invalid_x_mcp_header(item.get("inputSchema")) if isinstance(item, Mapping) else None
         if reason is None:
             kept.append(item)
         else:
-            logger.bind(server=server).warning(
-                "server {!r}: tool {!r} is left out: invalid x-mcp-header ({})", server, str(item.get("name")), reason
-            )
+            left_out.add(item, f"invalid x-mcp-header ({reason})")
+    left_out.sum_up()
     return kept

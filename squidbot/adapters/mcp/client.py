@@ -1,8 +1,6 @@
 """All servers of one configuration: connected side by side, their tools in one registry, each called by name."""
 
 import difflib
-import json
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,52 +8,28 @@ from types import TracebackType
 from typing import Any, Self
 
 import anyio
-from loguru import logger
 
-from squidbot.adapters.mcp.callbacks import Answer, Callbacks, OnEvent, OnLog
+from squidbot.adapters.mcp.callbacks import Answer, Callbacks, OnEvent, OnLog, OnUnclaimed
 from squidbot.adapters.mcp.calling import unavailable
 from squidbot.adapters.mcp.connection import MCPConnection
 from squidbot.adapters.mcp.opening import Surroundings
+from squidbot.adapters.mcp.reconfiguring import changes_of, named
 from squidbot.adapters.mcp.remembered import Memory
+from squidbot.adapters.mcp.server_log import log_entry
+from squidbot.adapters.mcp.tool import MCPToolAdapter
 from squidbot.adapters.mcp.transport import SignIn, Transport
 from squidbot.adapters.mcp.transports.table import TRANSPORTS
 from squidbot.adapters.registry.memory import InMemoryToolRegistry
 from squidbot.adapters.schemas.checker import JSONSchemaCheck
-from squidbot.config.schema import MCPConfig
-from squidbot.core.domain.budget import LineBudget
-from squidbot.core.domain.content import Content
+from squidbot.config.schema import MCPConfig, MCPServerConfig
 from squidbot.core.domain.errors import MCPConnectionError
 from squidbot.core.domain.naming import agent_names
-from squidbot.core.domain.prompts import PromptDefinition, RenderedPrompt, ResourceDefinition
-from squidbot.core.domain.servers import LOG_SEVERITY, ServerLog, ServerStatus
-from squidbot.core.domain.text import visible
+from squidbot.core.domain.prompts import PromptDefinition, RenderedPrompt, ResourceContents, ResourceDefinition
+from squidbot.core.domain.servers import EventKind, ServerChanges, ServerEvent, ServerStatus
 from squidbot.core.domain.tools import ToolDefinition, ToolId, ToolResult
-from squidbot.core.ports import OnProgress, SchemaCheck, ToolRegistry
+from squidbot.core.ports import Counterpart, OnProgress, Question, SchemaCheck, ToolRegistry
 
-_LONGEST_LOG = 4_000
-_UNNAMED = frozenset({"notice", "alert", "emergency"})
-"""The levels of the protocol for which loguru has no name of its own."""
-_lines = LineBudget()
-
-
-class MCPToolAdapter:
-    """One tool of one server, as the core calls it."""
-
-    def __init__(self, client: "MCPClient", definition: ToolDefinition) -> None:
-        self.definition = definition
-        self._client = client
-
-    async def execute(
-        self,
-        arguments: Mapping[str, Any],
-        *,
-        timeout: float | None = None,
-        on_progress: OnProgress | None = None,
-    ) -> ToolResult:
-        """Run it. Raises nothing but cancellation."""
-        return await self._client.call_tool(
-            self.definition.server, self.definition.tool, arguments, timeout=timeout, on_progress=on_progress
-        )
+_OFFERS: tuple[EventKind, ...] = ("tools_changed", "prompts_changed", "resources_changed")
 
 
 class MCPClient:
@@ -76,27 +50,34 @@ class MCPClient:
         state: Path | None = None,
         sign_in: SignIn | None = None,
         lazy: bool = False,
+        converses: bool = False,
     ) -> None:
+        self.on_unclaimed: OnUnclaimed | None = None
+        """Hears of servers' questions that nobody was asked."""
         self.registry: ToolRegistry = registry if registry is not None else InMemoryToolRegistry()
         self._lazy = lazy
         self._schemas: SchemaCheck = schemas if schemas is not None else JSONSchemaCheck()
-        around = Surroundings(
+        self._around = Surroundings(
             transports=transports,
             memory=Memory(state),
-            callbacks=Callbacks(on_log or _log, on_event, sampling, elicitation, roots),
+            callbacks=Callbacks(
+                on_log or log_entry,
+                on_event,
+                sampling,
+                elicitation,
+                roots,
+                converses=converses,
+                on_unclaimed=self._unclaimed,
+            ),
             schemas=self._schemas,
             state=state,
             sign_in=sign_in,
         )
-        self._connections = {
-            name: MCPConnection(
-                entry if entry.name else entry.model_copy(update={"name": name}),
-                around,
-                on_change=lambda name=name: self._publish(name),  # type: ignore[misc]
-            )
-            for name, entry in config.servers.items()
-        }
+        self._connections: dict[str, MCPConnection] = {}
+        for name, entry in config.servers.items():
+            self._connections[name] = self._connection(name, entry)
         self._listed: set[str] = set()
+        self._published: dict[str, Mapping[str, ToolDefinition]] = {}
 
     async def __aenter__(self) -> Self:
         return self
@@ -127,6 +108,46 @@ class MCPClient:
         """Connect several servers, or all that are enabled, side by side."""
         return await self._side_by_side(self._enabled() if names is None else names, self.connect)
 
+    async def start_all(self) -> None:
+        """Start all servers that are enabled at once, and wait for none: their tools appear as they come up."""
+        for name in self._enabled():
+            await self._begin(name)
+
+    async def restart(self, server_name: str) -> bool:
+        """End a server and start it anew; whether it came up. Raises KeyError for a name that the settings do not have."""
+        await self._connections[server_name].stop("it is being restarted")
+        return await self.connect(server_name)
+
+    async def reconfigure(self, config: MCPConfig) -> ServerChanges:
+        """Take other servers: what is unchanged stays connected, the rest is ended or started, without waiting for it."""
+        wanted = {name: named(name, entry) for name, entry in config.servers.items()}
+        before = self._connections
+        changes = changes_of(before, wanted)
+        self._connections = {
+            name: self._connection(name, entry) if name in (*changes.added, *changes.changed) else before[name]
+            for name, entry in wanted.items()
+        }
+        for name in changes.adjusted:
+            before[name].adopt(wanted[name])
+        self._listed.difference_update(changes.removed, changes.changed)
+
+        async def end(name: str) -> None:
+            await before[name].stop(
+                "its settings have changed" if name in wanted else "it was removed from the settings"
+            )
+            if name not in self._listed:
+                self._forget(name)
+
+        with anyio.CancelScope(shield=True):  # nobody else knows these any more
+            await self._side_by_side((*changes.removed, *changes.changed), end)
+        for name in (*changes.added, *changes.changed):
+            await self._begin(name)
+        recalled = [name for name in changes.added if self._published.get(name)]
+        for name in (*changes.removed, *changes.changed, *changes.adjusted, *recalled):
+            for kind in _OFFERS:
+                self._around.callbacks.event(ServerEvent(name, kind))
+        return changes
+
     async def prepare(self, names: Iterable[str] | None = None) -> dict[str, bool]:
         """Make tools known: of lazy servers from the last list if there is one, of all others by connecting."""
         return await self._side_by_side(self._enabled() if names is None else names, self._make_known)
@@ -137,7 +158,7 @@ class MCPClient:
         if connection is not None:
             self._listed.discard(server_name)
             await connection.stop()
-            self.registry.replace(server_name, ())
+            self._forget(server_name)
 
     async def disconnect_all(self) -> None:
         """Disconnect every server, side by side."""
@@ -148,11 +169,26 @@ class MCPClient:
     def recall(self) -> None:
         """Know from the last time what each enabled server offers, without connecting any."""
         for name in self._enabled():
-            self._connections[name].recall()
+            if self._connections[name].recall():
+                self._listed.add(name)
+                self._publish(name)
 
     def status(self, server_name: str) -> ServerStatus:
         """How a server is. Raises KeyError for a name that the settings do not have."""
         return self._connections[server_name].status
+
+    def server_names(self) -> list[str]:
+        """Every server that is enabled, in the order of the settings."""
+        return self._enabled()
+
+    def connection(self, server_name: str) -> MCPConnection:
+        """One server. Raises KeyError for a name that the settings do not have."""
+        return self._connections[server_name]
+
+    def unavailable(self, server_name: str) -> str | None:
+        """Why a server cannot be used now, in short; None if it can."""
+        connection = self._connections[server_name]
+        return None if connection.state in ("ready", "idle") else connection.reason
 
     def statuses(self) -> list[ServerStatus]:
         """How all servers are, in the order of the settings."""
@@ -191,6 +227,7 @@ class MCPClient:
         *,
         timeout: float | None = None,
         on_progress: OnProgress | None = None,
+        counterpart: Counterpart | None = None,
     ) -> ToolResult:
         """Call a tool by its own name. Raises nothing but cancellation."""
         connection = self._connections.get(server_name)
@@ -208,21 +245,30 @@ class MCPClient:
             if not woken:
                 return ToolResult.failed(unavailable(connection.config.name, connection.reason), "unavailable")
         if tool_name not in connection.catalogue.tools:
-            if connection.status.state != "ready":
+            if connection.state != "ready":
                 return ToolResult.failed(unavailable(connection.config.name, connection.reason), "unavailable")
             near = _meant(tool_name, connection.catalogue.tools)
             return ToolResult.failed(f"server {server_name!r} has no tool {tool_name!r}{near}", "unknown_tool")
-        return await connection.call_tool(tool_name, arguments, timeout=timeout, on_progress=on_progress)
+        return await connection.call_tool(
+            tool_name, arguments, timeout=timeout, on_progress=on_progress, counterpart=counterpart
+        )
 
     async def render_prompt(
-        self, server_name: str, prompt_name: str, arguments: Mapping[str, str] | None = None
+        self,
+        server_name: str,
+        prompt_name: str,
+        arguments: Mapping[str, str] | None = None,
+        *,
+        counterpart: Counterpart | None = None,
     ) -> RenderedPrompt:
         """Fill a prompt. Raises MCPConnectionError, MCPRequestRefused or MCPProtocolError."""
-        return await (await self._awake(server_name)).render_prompt(prompt_name, arguments)
+        return await (await self._awake(server_name)).render_prompt(prompt_name, arguments, counterpart=counterpart)
 
-    async def read_resource(self, server_name: str, uri: str) -> tuple[Content, ...]:
+    async def read_resource(
+        self, server_name: str, uri: str, *, counterpart: Counterpart | None = None
+    ) -> ResourceContents:
         """Read a resource. Raises MCPConnectionError, MCPRequestRefused or MCPProtocolError."""
-        return await (await self._awake(server_name)).read_resource(uri)
+        return await (await self._awake(server_name)).read_resource(uri, counterpart=counterpart)
 
     async def subscribe_resource(self, server_name: str, uri: str, *, wanted: bool = True) -> None:
         """Hear of updates of a resource as `resource_updated` events, or with `wanted` false no longer."""
@@ -233,6 +279,33 @@ class MCPClient:
         return await (await self._awake(server_name)).complete(params)
 
     # Inside
+
+    async def _unclaimed(self, question: Question, server: str, params: Mapping[str, Any], reason: str) -> None:
+        if self.on_unclaimed is not None:
+            await self.on_unclaimed(question, server, params, reason)
+
+    def _connection(self, name: str, entry: MCPServerConfig) -> MCPConnection:
+        def changed() -> None:
+            if self._connections.get(name) is connection:  # and not one that was ended for other settings
+                self._publish(name)
+
+        connection = MCPConnection(named(name, entry), self._around, on_change=changed)
+        return connection
+
+    async def _begin(self, server_name: str) -> None:
+        """Start a server without waiting for it; a lazy one only if it was never listed."""
+        connection = self._connections[server_name]
+        if not connection.config.enabled:
+            return
+        self._listed.add(server_name)
+        if (self._lazy or connection.config.lazy) and connection.idle and connection.recall():
+            self._publish(server_name)
+        else:
+            await connection.begin()
+
+    def _forget(self, server_name: str) -> None:
+        self._published.pop(server_name, None)
+        self.registry.replace(server_name, ())
 
     def _enabled(self) -> list[str]:
         return [name for name, connection in self._connections.items() if connection.config.enabled]
@@ -261,10 +334,11 @@ class MCPClient:
         return lazy and await self.connect(connection.config.name)
 
     def _publish(self, server_name: str) -> None:
-        """Put what a server offers now into the registry, all at once."""
-        if server_name in self._listed:
-            tools = self._connections[server_name].catalogue.tools.values()
-            self.registry.replace(server_name, [MCPToolAdapter(self, tool) for tool in tools])
+        """Put what a server offers now into the registry, all at once, if it is not there yet."""
+        tools = self._connections[server_name].catalogue.tools
+        if server_name in self._listed and self._published.get(server_name) is not tools:
+            self._published[server_name] = tools
+            self.registry.replace(server_name, [MCPToolAdapter(self, tool) for tool in tools.values()])
 
     async def _side_by_side(self, names: Iterable[str], act: Any) -> dict[str, Any]:
         wanted = list(names)
@@ -277,20 +351,6 @@ class MCPClient:
             for name in wanted:
                 tasks.start_soon(one, name)
         return done
-
-
-def _log(entry: ServerLog) -> None:
-    """A server's log message in our own log, with its server, at our nearest level."""
-    missed = _lines.take(entry.server, time.monotonic())
-    if missed is None:
-        return
-    words = entry.data if isinstance(entry.data, str) else json.dumps(entry.data, ensure_ascii=False, default=str)
-    source = f"{entry.server}.{entry.logger}" if entry.logger else entry.server
-    note = f" (after {missed} more that were left out)" if missed else ""
-    level = LOG_SEVERITY[entry.level] if entry.level in _UNNAMED else entry.level.upper()
-    logger.bind(server=entry.server).log(
-        level, "[{}] {}{}", source, visible(words, newlines=False)[:_LONGEST_LOG], note
-    )
 
 
 def _meant(name: str, known: Iterable[str]) -> str:

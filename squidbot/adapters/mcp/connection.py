@@ -2,10 +2,12 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from mcp import MCPError
 
+from squidbot.adapters.mcp.attribution import UnderWay
 from squidbot.adapters.mcp.breaker import Breaker
 from squidbot.adapters.mcp.calling import checked, failed_call, http_failure, request_error
 from squidbot.adapters.mcp.catalogue import Catalogue
@@ -13,13 +15,15 @@ from squidbot.adapters.mcp.content import rendered_prompt, resource_contents, to
 from squidbot.adapters.mcp.opening import Surroundings
 from squidbot.adapters.mcp.supervisor import NotReady, Supervisor
 from squidbot.config.schema import MCPServerConfig
-from squidbot.core.domain.content import Content
 from squidbot.core.domain.errors import MCPConnectionError
-from squidbot.core.domain.prompts import RenderedPrompt
-from squidbot.core.domain.servers import ServerStatus
+from squidbot.core.domain.prompts import RenderedPrompt, ResourceContents
+from squidbot.core.domain.servers import ServerState, ServerStatus
 from squidbot.core.domain.text import visible
 from squidbot.core.domain.tools import Failure, ToolDefinition, ToolResult
-from squidbot.core.ports import OnProgress
+from squidbot.core.ports import Counterpart, OnProgress
+
+_INSTRUCTIONS = 16_384
+"""Characters of a server's instructions that are passed on."""
 
 
 class MCPConnection:
@@ -33,7 +37,7 @@ class MCPConnection:
         on_change: Callable[[], None] = lambda: None,
     ) -> None:
         self.config = config
-        self._around = around or Surroundings()
+        self._around = replace(around or Surroundings(), under_way=UnderWay())
         self._supervisor = Supervisor(config, self._around, on_change=on_change)
         self._timeout = config.timeout or 30.0
         self._breaker = Breaker()
@@ -54,9 +58,19 @@ class MCPConnection:
         """Connect if need be and wait for the outcome; a server that failed is tried again in the background."""
         return await self._supervisor.open()
 
-    async def stop(self) -> None:
-        """Disconnect; afterwards nothing of the server is left."""
-        await self._supervisor.stop()
+    async def begin(self) -> None:
+        """Connect if need be, without waiting for the outcome."""
+        await self._supervisor.begin()
+
+    async def stop(self, why: str | None = None) -> None:
+        """Disconnect; afterwards nothing of the server is left. Calls that are under way are told `why`."""
+        await self._supervisor.stop(why)
+        self._breaker = Breaker()
+
+    def adopt(self, config: MCPServerConfig) -> None:
+        """Take other settings for the server as it runs (`MCPServerConfig.runs_as`)."""
+        self.config, self._timeout = config, config.timeout or 30.0
+        self._supervisor.adopt(config)
 
     def recall(self) -> bool:
         """Know the server's lists from the last time, without connecting; False if there was none."""
@@ -66,6 +80,11 @@ class MCPConnection:
     def idle(self) -> bool:
         """Whether nobody keeps it up: it was never started, or was stopped."""
         return self._supervisor.idle
+
+    @property
+    def state(self) -> ServerState:
+        """The state alone, which is quicker to tell than all of `status`."""
+        return self._supervisor.state if self.config.enabled else "disabled"
 
     @property
     def reason(self) -> str:
@@ -85,20 +104,22 @@ class MCPConnection:
         return ServerStatus(
             name=self.config.name,
             transport=self.config.transport,
-            state="disabled" if not self.config.enabled else life.state,
+            state=self.state,
             tools=len(life.catalogue.tools) if known is not None else None,
             protocol=session.protocol if session else None,
             error=str(error) if error else None,
             hint=error.hint if error else None,
             since=life.since,
-            instructions=visible(known.instructions) if known and known.instructions else None,
+            instructions=visible(known.instructions[:_INSTRUCTIONS]) if known and known.instructions else None,
             info=known.info if known else {},
             counters={
                 **(session.wire.counters if session else {}),
                 "restarts": life.restarts,
                 "calls": self._calls,
                 "failed": self._failed,
+                "declined": self._around.under_way.declined,
             },
+            stderr=life.stderr,
         )
 
     # Use
@@ -118,6 +139,7 @@ class MCPConnection:
         *,
         timeout: float | None = None,
         on_progress: OnProgress | None = None,
+        counterpart: Counterpart | None = None,
     ) -> ToolResult:
         """Call a tool. Raises nothing but cancellation: every failure is a result with `is_error`."""
         limit = self.config.request_timeout if timeout is None else timeout
@@ -130,10 +152,17 @@ class MCPConnection:
                 retry_after=wait,
             )
         self._calls += 1
-        params = {"name": name, "arguments": dict(arguments or {})}
+        tool = self.catalogue.tools.get(name)
+        given = {**(arguments or {}), **tool.fixed} if tool is not None else dict(arguments or {})
+        params = {"name": (tool.upstream if tool is not None else None) or name, "arguments": given}
         try:
             raw = await self._ask(
-                "tools/call", params, timeout=limit, on_progress=on_progress, headers=self.catalogue.headers.get(name)
+                "tools/call",
+                params,
+                timeout=limit,
+                counterpart=counterpart,
+                on_progress=on_progress,
+                headers=self.catalogue.headers.get(name),
             )
         except MCPError as error:
             failed = failed_call(error, name, config=self.config, timeout=limit)
@@ -147,17 +176,19 @@ class MCPConnection:
         self._supervisor.proved()
         source = f"server {self.config.name!r}, tool {name!r}"
         result = tool_result(raw, blocks=self.config.bounds.blocks, source=source)
-        tool = self.catalogue.tools.get(name)
         return result if tool is None else await checked(result, tool, self._around.schemas)
 
-    async def render_prompt(self, name: str, arguments: Mapping[str, str] | None = None) -> RenderedPrompt:
+    async def render_prompt(
+        self, name: str, arguments: Mapping[str, str] | None = None, *, counterpart: Counterpart | None = None
+    ) -> RenderedPrompt:
         """Fill a prompt. Raises MCPConnectionError, MCPRequestRefused or MCPProtocolError."""
         params = {"name": name, "arguments": dict(arguments or {})}
-        return rendered_prompt(await self._ask_or_raise("prompts/get", params, f"prompt {name!r}"))
+        return rendered_prompt(await self._ask_or_raise("prompts/get", params, f"prompt {name!r}", counterpart))
 
-    async def read_resource(self, uri: str) -> tuple[Content, ...]:
+    async def read_resource(self, uri: str, *, counterpart: Counterpart | None = None) -> ResourceContents:
         """Read a resource. Raises MCPConnectionError, MCPRequestRefused or MCPProtocolError."""
-        return resource_contents(await self._ask_or_raise("resources/read", {"uri": uri}, f"resource {uri!r}"))
+        raw = await self._ask_or_raise("resources/read", {"uri": uri}, f"resource {uri!r}", counterpart)
+        return ResourceContents(resource_contents(raw), raw)
 
     async def complete(self, params: Mapping[str, Any]) -> Mapping[str, Any]:
         """Ask for completions of an argument; params and result as on the wire."""
@@ -176,14 +207,23 @@ class MCPConnection:
         else:
             method = "resources/subscribe" if wanted else "resources/unsubscribe"
             await self._ask_or_raise(method, {"uri": uri}, f"resource {uri!r}")
+            (self._supervisor.subscriptions.add if wanted else self._supervisor.subscriptions.discard)(uri)
 
-    async def _ask_or_raise(self, method: str, params: Mapping[str, Any], what: str) -> dict[str, Any]:
+    async def _ask_or_raise(
+        self, method: str, params: Mapping[str, Any], what: str, counterpart: Counterpart | None = None
+    ) -> dict[str, Any]:
         try:
-            return await self._ask(method, params, timeout=self.config.request_timeout)
+            return await self._ask(method, params, timeout=self.config.request_timeout, counterpart=counterpart)
         except MCPError as error:
             raise request_error(error, what, self.config) from None
 
-    async def _ask(self, method: str, params: Mapping[str, Any], *, timeout: float, **how: Any) -> dict[str, Any]:
+    async def _ask(
+        self, method: str, params: Mapping[str, Any], *, timeout: float, counterpart: Counterpart | None, **how: Any
+    ) -> dict[str, Any]:
+        async with self._around.under_way.call(counterpart) as call:
+            return await self._ask_once(method, params, timeout=timeout, call=call, **how)
+
+    async def _ask_once(self, method: str, params: Mapping[str, Any], *, timeout: float, **how: Any) -> dict[str, Any]:
         """One request on the session there is; sent again only if the server said that it has lost our session."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + timeout

@@ -14,6 +14,8 @@ _NOTE = 200
 
 def tool_result(raw: Mapping[str, Any], *, blocks: int, source: str = "the server") -> ToolResult:
     """A `tools/call` result as the core sees it; good blocks are kept, a bad one becomes a note."""
+    if asks_for_input(raw):
+        return ToolResult((TextContent(f"[{source} asks for input first: {_asked(raw)}]"),), raw=raw)
     is_error = raw.get("isError") is True
     listed = raw.get("content")
     if isinstance(listed, list) and len(listed) > blocks:
@@ -28,6 +30,11 @@ def tool_result(raw: Mapping[str, Any], *, blocks: int, source: str = "the serve
         raw=raw,
         failure=Failure("tool") if is_error else None,
     )
+
+
+def asks_for_input(raw: Mapping[str, Any] | None) -> bool:
+    """Whether this is no answer yet: the server wants something of the client first."""
+    return raw is not None and raw.get("resultType") == "input_required"
 
 
 def resource_contents(raw: Mapping[str, Any]) -> tuple[Content, ...]:
@@ -101,6 +108,13 @@ def _embedded(block: Mapping[str, Any]) -> Content:
         mime_type=_text(resource.get("mimeType")),
         data=data,
         text=_text(text),
+    )
+
+
+def _asked(raw: Mapping[str, Any]) -> str:
+    requests = raw.get("inputRequests")
+    return (
+        ", ".join(sorted(str(name)[:40] for name in requests)[:10]) if isinstance(requests, Mapping) else "nothing yet"
     )
 
 

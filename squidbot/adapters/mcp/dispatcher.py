@@ -10,7 +10,6 @@ import asyncio
 import secrets
 from collections import Counter, deque
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from typing import Any, Protocol
 
 import anyio
@@ -22,9 +21,11 @@ from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 from mcp.shared.transport_context import TransportContext
 from mcp_types import CONNECTION_CLOSED, INTERNAL_ERROR, PARSE_ERROR, REQUEST_TIMEOUT
 
+from squidbot.adapters.mcp.attribution import LOG, QUESTIONS, UnderWay, concerning
 from squidbot.adapters.mcp.channel import Bounds, Channel, ChannelClosed, Frame, Oversize
 from squidbot.adapters.mcp.frames import Noise, Unreadable, possible_ids, read_frame, write_frame
 from squidbot.adapters.mcp.inbound import InboundContext, Inbox
+from squidbot.adapters.mcp.shelf import Shelf
 from squidbot.core.domain.tools import FailureKind
 
 Amend = Callable[[str, dict[str, Any]], dict[str, Any]]
@@ -78,7 +79,14 @@ class FrameDispatcher:
     """The SDK's `Dispatcher` over a `Channel`."""
 
     def __init__(
-        self, channel: Channel, *, server: str, bounds: Bounds, encoding: str = "utf-8", amend: Amend | None = None
+        self,
+        channel: Channel,
+        *,
+        server: str,
+        bounds: Bounds,
+        encoding: str = "utf-8",
+        amend: Amend | None = None,
+        under_way: UnderWay | None = None,
     ) -> None:
         self.ended = anyio.Event()
         self.counters: Counter[str] = Counter()
@@ -92,7 +100,8 @@ class FrameDispatcher:
         self._standing: set[int | str] = set()
         """Subscriptions, which wait for as long as the connection lives: an unreadable answer is never theirs."""
         self._abandoned: deque[int | str] = deque(maxlen=_ABANDONED)
-        self._inbox = Inbox(self._send, server=server, bounds=bounds, counters=self.counters)
+        self._under_way = under_way or UnderWay()
+        self._inbox = Inbox(self._send, server=server, bounds=bounds, counters=self.counters, under_way=self._under_way)
         self._tasks: anyio.abc.TaskGroup | None = None
         self._intercept: OnNotifyIntercept | None = None
 
@@ -121,11 +130,13 @@ class FrameDispatcher:
             self._standing.add(request_id)
         try:
             frame = self._request(method, params, request_id, opts)
-            async with asyncio.timeout(opts.get("timeout")):
-                await self._channel.send(frame, request_id)
-                result = await answer
+            async with asyncio.timeout(opts.get("timeout")) as limit:
+                with self._under_way.limited(request_id, limit):
+                    await self._channel.send(frame, request_id)
+                    result = await answer
         except ChannelClosed as end:
-            raise self._closed(end) from None
+            self._lose(end)
+            raise self._closed() from None
         except TimeoutError:
             self._abandon(request_id, opts, "timed out")
             raise WireError(REQUEST_TIMEOUT, f"no answer to {method} in {opts.get('timeout'):g} s", "timeout") from None
@@ -174,12 +185,21 @@ class FrameDispatcher:
         self._tasks.start_soon(self.notify, "notifications/cancelled", params)
 
     async def _send(self, message: Mapping[str, Any], request_id: int | str | None) -> None:
-        with suppress(ChannelClosed, TimeoutError):
+        try:
             async with asyncio.timeout(_COURTESY):
                 await self._channel.send(write_frame(message), request_id)
+        except ChannelClosed as end:
+            self._lose(end)
+        except TimeoutError:
+            self.counters["unsent"] += 1
 
-    def _closed(self, end: ChannelClosed | None = None) -> WireError:
-        return WireError(CONNECTION_CLOSED, str(end or self.end or "the connection is closed"), "unavailable")
+    def _lose(self, end: ChannelClosed) -> None:
+        """The server takes nothing any more; whatever it may still say, it is as good as gone."""
+        self.end = self.end or end
+        self._finish()
+
+    def _closed(self) -> WireError:
+        return WireError(CONNECTION_CLOSED, str(self.end or "the connection is closed"), "unavailable")
 
     # Inbound
 
@@ -200,8 +220,9 @@ class FrameDispatcher:
                 try:
                     await self._pump()
                 except ChannelClosed as end:
-                    self.end = end
-                    self._finish()
+                    self._lose(end)
+                except MemoryError:
+                    self._lose(ChannelClosed("this machine has no more memory for what it sends"))
                 self._tasks.cancel_scope.cancel()
         finally:
             self._tasks = None
@@ -321,8 +342,19 @@ def _peer_error(error: Any) -> MCPError:
 class StreamDispatcher(JSONRPCDispatcher[TransportContext]):
     """The SDK's own dispatcher with unguessable ids, one deadline for the whole request, and an end that can be awaited."""
 
-    def __init__(self, read: Any, write: Any, *, amend: Amend | None = None) -> None:
+    def __init__(
+        self,
+        read: Any,
+        write: Any,
+        shelf: Shelf | None = None,
+        *,
+        amend: Amend | None = None,
+        under_way: UnderWay | None = None,
+    ) -> None:
         super().__init__(read, write)
+        self._under_way = under_way or UnderWay()
+        self._shelf = shelf or Shelf()
+        self._shelf.whose = self._under_way.whose
         self.ended = anyio.Event()
         self.counters: Counter[str] = Counter()
         self.end: ChannelClosed | None = None
@@ -343,8 +375,9 @@ class StreamDispatcher(JSONRPCDispatcher[TransportContext]):
             params = self._last_word(method, dict(params or {}))
         write_frame(params or {})  # what is no JSON must fail here: in the SDK's writer it would end every other call
         try:
-            async with asyncio.timeout(limit):
-                return await super().send_raw_request(method, params, options, **related)
+            async with asyncio.timeout(limit) as deadline:
+                with self._under_way.limited(options["request_id"], deadline):
+                    return await self._answer(method, params, options, **related)
         except TimeoutError:
             raise WireError(REQUEST_TIMEOUT, f"no answer to {method} in {limit:g} s", "timeout") from None
         except MCPError as error:
@@ -353,10 +386,34 @@ class StreamDispatcher(JSONRPCDispatcher[TransportContext]):
                 raise WireError(CONNECTION_CLOSED, str(self.end or "the connection is closed"), "unavailable") from None
             raise
 
-    async def run(self, *handlers: Any, **status: Any) -> None:
+    async def _answer(
+        self, method: str, params: Mapping[str, Any] | None, options: CallOptions, **related: Any
+    ) -> dict[str, Any]:
+        with self._shelf.place(options["request_id"]) as place:
+            try:
+                result = await super().send_raw_request(method, params, options, **related)
+            except MCPError:
+                if not place or "error" not in place[0]:
+                    raise
+                raise _peer_error(place[0]["error"]) from None
+            return place[0]["result"] if place else result
+
+    def _attributed(self, handle: Any) -> Any:
+        """The handler, which then knows for whom each message is."""
+
+        async def handled(context: Any, method: str, params: Mapping[str, Any] | None) -> Any:
+            if method not in QUESTIONS and method != LOG:
+                return await handle(context, method, params)
+            bare, addressee = self._shelf.unmarked(params)
+            with concerning(self._under_way.whose(is_log=method == LOG) if addressee is None else addressee):
+                return await handle(context, method, bare)
+
+        return handled
+
+    async def run(self, on_request: Any, on_notify: Any, *others: Any, **status: Any) -> None:
         """As the SDK's; afterwards `ended` is set."""
         try:
-            await super().run(*handlers, **status)
+            await super().run(self._attributed(on_request), self._attributed(on_notify), *others, **status)
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
             logger.trace("the server's streams closed")
         else:

@@ -53,6 +53,11 @@ class Events:
         self._size = 0
         self._ends: tuple[bytes, bytes] | None = None
 
+    @property
+    def overflowing(self) -> bool:
+        """Whether the event that is not complete yet is already too large."""
+        return self._ends is not None
+
     def feed(self, chunk: bytes) -> list[Event | Oversize]:
         """The events that `chunk` completes. Raises ChannelClosed when an event goes on for ever."""
         if self._after_cr and chunk:

@@ -17,6 +17,9 @@ _ID = re.compile(rb'"id"\s*:\s*(?:"([^"\\]{1,64})"|(-?\d{1,20})\b)')
 _QUOTED = re.compile(rb'"[^"]*"?')
 _BUT_MARKS = bytes(set(range(256)) - set(b'[]{},"'))
 _STEPS = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
+_LONE = re.compile("[\ud800-\udfff]")
+_DIGITS = 1_000
+"""Characters of one number; the largest float, written out, has 309."""
 _PER_OBJECT = 3
 """How many values a message may have for each object or list that it may have."""
 _EDGE = 65_536
@@ -113,17 +116,36 @@ def _nothing(_constant: str) -> None:
 
 def _finite(text: str) -> float | None:
     """A number that is too large for a float is as little JSON as an infinity."""
-    number = float(text)
+    number = float(_bearable(text))
     return number if math.isfinite(number) else None
 
 
-_DECODER = json.JSONDecoder(object_pairs_hook=_pairs, parse_constant=_nothing, parse_float=_finite)
+def _whole(text: str) -> int:
+    return int(_bearable(text))
+
+
+def _bearable(text: str) -> str:
+    """The digits of a number; reading a whole one takes time by the square of their count."""
+    if len(text) > _DIGITS:
+        raise ValueError(f"a number of {len(text)} characters")
+    return text
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_pairs, parse_constant=_nothing, parse_float=_finite, parse_int=_whole)
 _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"), check_circular=False)
 
 
-def _without_lone_surrogates(message: Any) -> Any:
-    text = json.dumps(message, ensure_ascii=False)
-    return _DECODER.decode(text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace"))
+def _without_lone_surrogates(value: Any) -> Any:
+    """`value` as any JSON parser would take it; by a pattern, since a codec stumbles over each of a million."""
+    match value:
+        case str():
+            return _LONE.sub("\ufffd", value)
+        case dict():
+            return _pairs([(_LONE.sub("\ufffd", key), _without_lone_surrogates(part)) for key, part in value.items()])
+        case list():
+            return [_without_lone_surrogates(part) for part in value]
+        case _:
+            return value
 
 
 def _plain(value: Any) -> Any:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, MutableMapping
+from collections.abc import AsyncIterator, Mapping, MutableMapping
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +17,8 @@ from squidbot.adapters.mcp.frames import Noise, Unreadable, possible_ids, read_f
 from squidbot.adapters.mcp.http_failure import RequestId, error_frame, lost_frame
 from squidbot.adapters.mcp.http_unasked import Unasked
 from squidbot.adapters.mcp.network import describe
+from squidbot.adapters.mcp.shelf import Shelf
+from squidbot.adapters.mcp.turns import Turns
 
 InFlight = MutableMapping[RequestId, anyio.CancelScope]
 """How to end what still runs for a request, by its id."""
@@ -34,17 +36,21 @@ class Invalid(Exception):
     """What came is no answer to what was asked; the text says why."""
 
 
-async def checked_body(body: bytes, request_id: RequestId, bounds: Bounds) -> bytes:
+async def checked_body(body: bytes, request_id: RequestId, bounds: Bounds) -> dict[str, Any]:
     """The answer in `body`, made valid. Raises Invalid."""
     message = await _read(body, bounds)
-    del body  # it may be large, and so is what is written next
     if "method" in message:
         raise Invalid("it is a request where an answer was due")
     _check(message)
     answered = message.get("id")
     if answered != request_id and str(answered) != str(request_id) and not (answered is None and "error" in message):
         raise Invalid("it answers another request")
-    return _JSON.dump_json({**message, "id": request_id})
+    return {**message, "id": request_id}
+
+
+def encoded(message: Mapping[str, Any]) -> bytes:
+    """What was read and checked, for the SDK to read once more."""
+    return _JSON.dump_json(message)
 
 
 async def _read(body: bytes, bounds: Bounds) -> dict[str, Any]:
@@ -92,6 +98,7 @@ class CheckedEvents(httpx2.AsyncByteStream):
         request_id: RequestId | None,
         in_flight: InFlight,
         unasked: Unasked,
+        shelf: Shelf,
     ) -> None:
         self._source = source
         self._place = place
@@ -99,15 +106,18 @@ class CheckedEvents(httpx2.AsyncByteStream):
         self._request_id = request_id
         self._in_flight = in_flight
         self._unasked = unasked
+        self._shelf = shelf
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         events = Events(self._bounds.bytes)
         chunks = aiter(self._source)
+        turns = Turns()
         resumable, taken = False, 0
         cause = f"{self._place} ended the stream without an answer"
         try:
             while (chunk := await self._next(chunks)) is not None:
                 complete = deque(events.feed(chunk))
+                await turns.pause()  # what is at hand already never waits for anything, and may have many lines
                 resumable = resumable or any(isinstance(event, Event) and event.id for event in complete)
                 while complete:
                     taken += 1
@@ -116,6 +126,9 @@ class CheckedEvents(httpx2.AsyncByteStream):
                     # Taken off, so that a large one is gone while the SDK reads what became of it.
                     if passed := await self._passed(complete.popleft()):
                         yield passed
+                if events.overflowing and self._request_id is not None:
+                    yield self._blamed(_too_large(self._bounds.bytes))  # at once: on its own stream it is this call's
+                    return
         except ChannelClosed as endless:
             cause, resumable = f"{self._place}: {endless}", False
         except Exception as error:  # noqa: BLE001 - raised into the SDK it would end every neighbour
@@ -135,11 +148,13 @@ class CheckedEvents(httpx2.AsyncByteStream):
     async def _passed(self, event: Event | Oversize) -> bytes:
         """The event as it may go on; nothing if it may not."""
         if isinstance(event, Oversize):
-            return self._blamed(f"it is too large (limit {event.limit} bytes)")
+            return self._blamed(_too_large(event.limit))
         if event.name != "message":
             return b""
         if not event.data:
             return event.encoded()
+        if event.data.isspace():
+            return _place_of(event)
         try:
             message = await _read(event.data, self._bounds)
         except Invalid as bad:
@@ -151,9 +166,8 @@ class CheckedEvents(httpx2.AsyncByteStream):
         except Invalid as bad:
             beside = "method" in message or message.keys().isdisjoint(_ANSWER)
             return self._left_out(event, bad) if beside else self._blamed(str(bad))
-        event = replace(event, data=b"")
         if self._unasked.admits(message) if "method" in message else self._is_ours(message.get("id")):
-            return replace(event, data=_JSON.dump_json(message)).encoded()
+            return replace(event, data=encoded(self._shelf.put(self._request_id, message))).encoded()
         return _place_of(event)
 
     def _left_out(self, event: Event, bad: Invalid) -> bytes:
@@ -173,6 +187,10 @@ class CheckedEvents(httpx2.AsyncByteStream):
         if self._request_id is not None:
             self._in_flight.pop(self._request_id, None)
         await self._source.aclose()
+
+
+def _too_large(limit: int) -> str:
+    return f"it is too large (limit {limit} bytes)"
 
 
 def _place_of(event: Event) -> bytes:

@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 
 import httpx2
 
+from squidbot.adapters.mcp.cookies import SmallJar
 from squidbot.adapters.mcp.http_plain import plain_http
 from squidbot.adapters.mcp.network import unsendable, where
 from squidbot.adapters.mcp.oauth import auth_for
@@ -29,6 +30,7 @@ async def open_client(
         client = httpx2.AsyncClient(
             transport=wrap(transport, timeout) if wrap else transport,
             headers=config.headers,
+            cookies=SmallJar(),
             auth=auth_for(config, opening),
             timeout=httpx2.Timeout(timeout, read=config.sse_read_timeout),
             follow_redirects=False,

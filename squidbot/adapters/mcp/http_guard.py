@@ -15,11 +15,12 @@ import httpx2
 from loguru import logger
 
 from squidbot.adapters.mcp.channel import Bounds
-from squidbot.adapters.mcp.http_answers import CheckedEvents, InFlight, Invalid, checked_body, invalid_frame
+from squidbot.adapters.mcp.http_answers import CheckedEvents, InFlight, Invalid, checked_body, encoded, invalid_frame
 from squidbot.adapters.mcp.http_failure import HTTPFailure, RequestId, failure_of, lost_frame, refused_frame
 from squidbot.adapters.mcp.http_plain import media_type, read_body, read_rest
 from squidbot.adapters.mcp.http_unasked import Unasked
 from squidbot.adapters.mcp.network import Refused, describe, where
+from squidbot.adapters.mcp.shelf import Shelf
 from squidbot.core.domain.errors import MCPConnectionError
 
 __all__ = ["HTTPFailure", "HTTPGuard", "failure_of"]
@@ -27,6 +28,7 @@ __all__ = ["HTTPFailure", "HTTPGuard", "failure_of"]
 _COURTESY = 5.0
 """Seconds for a message that has no answer: the SDK sends nothing else meanwhile."""
 _FAREWELL = 2.0
+_LONGEST_ID = 4_096
 _MOST_RESUMED = 60
 """How often one event's stream is taken up again: the SDK itself would do so for ever."""
 
@@ -34,10 +36,13 @@ _MOST_RESUMED = 60
 class HTTPGuard(httpx2.AsyncBaseTransport):
     """Wraps a transport; answers every request, whatever became of it."""
 
-    def __init__(self, inner: httpx2.AsyncBaseTransport, *, server: str, bounds: Bounds, timeout: float) -> None:
+    def __init__(
+        self, inner: httpx2.AsyncBaseTransport, *, server: str, bounds: Bounds, timeout: float, shelf: Shelf
+    ) -> None:
         self._inner = inner
         self._bounds = bounds
         self._timeout = timeout
+        self._shelf = shelf
         self._in_flight: InFlight = {}
         self._unasked = Unasked(server=server, bounds=bounds)
         self._resumed: Counter[str] = Counter()
@@ -82,6 +87,9 @@ class HTTPGuard(httpx2.AsyncBaseTransport):
     async def _answer(self, request: httpx2.Request, request_id: RequestId) -> httpx2.Response:
         response = await self._inner.handle_async_request(request)
         status, kind = response.status_code, media_type(response)
+        if not _can_be_sent_back(response.headers.get("mcp-session-id", "")):
+            await response.aclose()
+            raise Invalid("it names the session by what no header can carry")
         if status >= 300:
             frame = refused_frame(
                 request_id,
@@ -98,10 +106,10 @@ class HTTPGuard(httpx2.AsyncBaseTransport):
             await response.aclose()
             raise Invalid("the request was accepted without an answer" if status == 202 else _not_json(kind))
         try:
-            body = await checked_body(await read_body(response, self._bounds.bytes), request_id, self._bounds)
+            message = await checked_body(await read_body(response, self._bounds.bytes), request_id, self._bounds)
         except Refused as large:
             raise Invalid(str(large)) from None
-        return _response(200, response.headers, body)
+        return _response(200, response.headers, encoded(self._shelf.put(request_id, message)))
 
     def _stream(
         self, request: httpx2.Request, response: httpx2.Response, request_id: RequestId | None
@@ -114,6 +122,7 @@ class HTTPGuard(httpx2.AsyncBaseTransport):
             request_id=request_id,
             in_flight=self._in_flight,
             unasked=self._unasked,
+            shelf=self._shelf,
         )
         return httpx2.Response(200, headers=response.headers, stream=events, extensions=response.extensions)
 
@@ -173,6 +182,11 @@ def _message(request: httpx2.Request) -> dict[str, Any] | None:
         return None
     message = json.loads(request.content)
     return message if isinstance(message, dict) and "jsonrpc" in message else None
+
+
+def _can_be_sent_back(session_id: str) -> bool:
+    """Whether a session's id may go into the headers of what follows; the SDK would fail there, with all its calls."""
+    return len(session_id) <= _LONGEST_ID and session_id.isascii() and session_id.isprintable()
 
 
 def _not_json(kind: str) -> str:

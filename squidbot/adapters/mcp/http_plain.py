@@ -5,7 +5,8 @@ It raises httpx2's errors and `Refused`; whoever must not raise stands above it 
 """
 
 import zlib
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from typing import Any
 
 import anyio
 import httpx2
@@ -43,6 +44,8 @@ class PlainHTTP(httpx2.AsyncBaseTransport):
         if (failed := request.extensions.get(SIGN_IN_FAILED)) is not None:
             raise failed
         request.headers["accept-encoding"] = "gzip, deflate"
+        if request.url.scheme == "https":
+            request.extensions = {**request.extensions, "trace": _let_go_of_half_open()}
         for _ in range(_MOST_REDIRECTS):
             response = await self._inner.handle_async_request(await self._permitted(request))
             if not response.has_redirect_location:
@@ -75,6 +78,21 @@ class PlainHTTP(httpx2.AsyncBaseTransport):
     def _is_named(self, origin: Origin) -> bool:
         scheme, host, port = origin
         return origin in self._named or (scheme == "https" and port is None and ("http", host, None) in self._named)
+
+
+def _let_go_of_half_open() -> Callable[[str, Mapping[str, Any]], Awaitable[None]]:
+    """Closes a connection whose TLS did not come about, which is otherwise left open when nobody waits any more."""
+    opened: list[Any] = []
+
+    async def trace(event: str, info: Mapping[str, Any]) -> None:
+        if event == "connection.connect_tcp.complete":
+            opened.append(info["return_value"])
+        elif event == "connection.start_tls.failed":
+            with anyio.CancelScope(shield=True):
+                for stream in opened:
+                    await stream.aclose()
+
+    return trace
 
 
 async def read_body(response: httpx2.Response, limit: int) -> bytes:

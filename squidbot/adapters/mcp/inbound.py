@@ -15,6 +15,7 @@ from mcp.shared.transport_context import TransportContext
 from mcp_types import INTERNAL_ERROR, INVALID_PARAMS
 from pydantic import ValidationError
 
+from squidbot.adapters.mcp.attribution import LOG, NOBODY, Addressee, UnderWay, concerning
 from squidbot.adapters.mcp.channel import Bounds
 
 Send = Callable[[Mapping[str, Any], int | str | None], Coroutine[Any, Any, None]]
@@ -65,9 +66,12 @@ class InboundContext:
 class Inbox:
     """One server's requests, notifications and progress, on their way to whoever handles them."""
 
-    def __init__(self, send: Send, *, server: str, bounds: Bounds, counters: Counter[str]) -> None:
+    def __init__(
+        self, send: Send, *, server: str, bounds: Bounds, counters: Counter[str], under_way: UnderWay | None = None
+    ) -> None:
         self._send = send
         self._server = server
+        self._under_way = under_way or UnderWay()
         self._rate = bounds.notifications
         self._counters = counters
         self._window = (0.0, 0)
@@ -75,7 +79,7 @@ class Inbox:
         self._answering: dict[int | str, anyio.CancelScope] = {}
         self._progress: dict[int | str, _Progress] = {}
         self._changes: dict[str, Mapping[str, Any] | None] = {}
-        self._backlog: deque[tuple[str, Mapping[str, Any] | None]] = deque(maxlen=_BACKLOG)
+        self._backlog: deque[tuple[str, Mapping[str, Any] | None, Addressee]] = deque(maxlen=_BACKLOG)
         self._arrived = asyncio.Event()
         self._tasks: anyio.abc.TaskGroup | None = None
         self._on_request: OnRequest | None = None
@@ -148,7 +152,8 @@ class Inbox:
                 "dropped_notifications", "sends more than {} notifications a second; the rest is dropped", self._rate
             )
             return
-        self._backlog.append((method, params))
+        addressee = self._under_way.whose(is_log=True) if method == LOG else NOBODY
+        self._backlog.append((method, params, addressee))
         self._arrived.set()
 
     async def _deliver(self, on_notify: OnNotify) -> None:
@@ -157,9 +162,12 @@ class Inbox:
             await self._arrived.wait()
             self._arrived.clear()
             while self._changes or self._backlog:
-                method, params = self._changes.popitem() if self._changes else self._backlog.popleft()
+                method, params, addressee = (
+                    (*self._changes.popitem(), NOBODY) if self._changes else self._backlog.popleft()
+                )
                 try:
-                    await on_notify(context, method, params)
+                    with concerning(addressee):
+                        await on_notify(context, method, params)
                 except Exception as error:  # noqa: BLE001 - a handler's fault must not end the connection
                     logger.bind(server=self._server).warning("handling {!r} failed: {!r}", method, error)
                 await asyncio.sleep(0)
@@ -177,13 +185,15 @@ class Inbox:
             self._tasks.start_soon(self._send, {"jsonrpc": "2.0", "id": request_id, "error": error}, request_id)
             return
         self._answering[request_id] = anyio.CancelScope()
-        self._tasks.start_soon(self._answer, request_id, method, params)
+        self._tasks.start_soon(self._answer, request_id, method, params, self._under_way.whose())
 
-    async def _answer(self, request_id: int | str, method: str, params: Mapping[str, Any] | None) -> None:
+    async def _answer(
+        self, request_id: int | str, method: str, params: Mapping[str, Any] | None, addressee: Addressee
+    ) -> None:
         assert self._on_request is not None
         reply: dict[str, Any] = {"jsonrpc": "2.0", "id": request_id}
         try:
-            with self._answering[request_id] as scope:
+            with self._answering[request_id] as scope, concerning(addressee):
                 context = InboundContext(self._send, request_id)
                 reply["result"] = await self._on_request(context, method, params)
         except MCPError as error:

@@ -14,12 +14,38 @@ from squidbot.core.domain.tools import ToolDefinition
 DESCRIPTION_LIMIT = 4096
 """Characters of a description that models and people get to see."""
 NAME_LIMIT = 256
+_NAMED = 5
+"""How many of the items that are left out of one list are spoken of by name."""
 
 T = TypeVar("T")
 
 
 class Unusable(Exception):
     """Why one listed item is left out."""
+
+
+class LeftOut:
+    """What is left out of one list: the first few are named, the rest is counted, so that no log fills up."""
+
+    def __init__(self, server: str, kind: str) -> None:
+        self._server = server
+        self._kind = kind
+        self._count = 0
+
+    def add(self, item: Any, reason: object) -> None:
+        self._count += 1
+        if self._count <= _NAMED:
+            label = str(item.get("name", "?") if isinstance(item, Mapping) else item)[:80]
+            logger.bind(server=self._server).warning(
+                "server {!r}: {} {!r} is left out: {}", self._server, self._kind, label, str(reason)[:200]
+            )
+
+    def sum_up(self) -> None:
+        if self._count > _NAMED:
+            more = self._count - _NAMED
+            logger.bind(server=self._server).warning(
+                "server {!r}: {} more {}s are left out", self._server, more, self._kind
+            )
 
 
 def tools_of(
@@ -57,6 +83,7 @@ def _usable(
     items: Iterable[Any], convert: Callable[[Mapping[str, Any]], T], *, server: str, kind: str, name: Callable[[T], str]
 ) -> list[T]:
     usable: dict[str, T] = {}
+    left_out = LeftOut(server, kind)
     for item in items:
         try:
             if not isinstance(item, Mapping):
@@ -66,8 +93,8 @@ def _usable(
                 raise Unusable("another of the same name came first")
             usable[name(converted)] = converted
         except Unusable as reason:
-            label = str(item.get("name", "?"))[:80] if isinstance(item, Mapping) else str(item)[:80]
-            logger.bind(server=server).warning("server {!r}: {} {!r} is left out: {}", server, kind, label, reason)
+            left_out.add(item, reason)
+    left_out.sum_up()
     return list(usable.values())
 
 
@@ -152,7 +179,9 @@ def _readable(part: Any) -> Any:
     match part:
         case Mapping():
             return {
-                key: visible(value) if key in ("description", "title") and isinstance(value, str) else _readable(value)
+                key: visible(value[:DESCRIPTION_LIMIT])
+                if key in ("description", "title") and isinstance(value, str)
+                else _readable(value)
                 for key, value in part.items()
             }
         case list():
@@ -162,4 +191,4 @@ def _readable(part: Any) -> Any:
 
 
 def _optional(value: Any) -> str | None:
-    return visible(value) if isinstance(value, str) else None
+    return visible(value[:DESCRIPTION_LIMIT]) if isinstance(value, str) else None

@@ -97,6 +97,7 @@ _WORDS: tuple[tuple[type[BaseException], str], ...] = (
     (httpx2.RemoteProtocolError, "the connection to {place} broke off, or it does not speak HTTP"),
     (httpx2.DecodingError, "{place} sent {cause}"),
     (httpx2.NetworkError, "the connection to {place} was lost"),
+    (MemoryError, "this machine has no more memory for what {place} sends"),
 )
 
 _LACKING: Mapping[int | None, str] = {
@@ -191,4 +192,5 @@ def _is_public(address: str) -> bool:
             return hidden.is_global
         if parsed in ipaddress.ip_network("64:ff9b::/96"):
             return ipaddress.IPv4Address(int(parsed) & 0xFFFFFFFF).is_global
-    return parsed.is_global and not parsed.is_multicast
+    # 192.0.0.0/24 is the IETF's own, and one cloud's metadata service; older Pythons call it global.
+    return parsed.is_global and not parsed.is_multicast and parsed not in ipaddress.ip_network("192.0.0.0/24")

@@ -9,6 +9,8 @@ from typing import Any
 from mcp import ClientSession
 from mcp_types import CLIENT_CAPABILITIES_META_KEY
 
+from squidbot.adapters.mcp.allocator import give_large_blocks_back
+from squidbot.adapters.mcp.attribution import UnderWay
 from squidbot.adapters.mcp.callbacks import Callbacks, session_callbacks
 from squidbot.adapters.mcp.calling import connection_error
 from squidbot.adapters.mcp.channel import Bounds
@@ -25,7 +27,7 @@ from squidbot.core.ports import SchemaCheck
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What all connections of one client share."""
+    """What the connections of one client share, and what one of them has to itself."""
 
     transports: Mapping[str, Transport] = field(default_factory=lambda: TRANSPORTS)
     memory: Memory = field(default_factory=lambda: Memory(None))
@@ -33,6 +35,8 @@ class Surroundings:
     schemas: SchemaCheck | None = None
     state: Path | None = None
     sign_in: SignIn | None = None
+    under_way: UnderWay = field(default_factory=UnderWay)
+    """Of one connection: each has its own."""
 
 
 class SessionError(Exception):
@@ -57,39 +61,47 @@ async def open_session(
 
     `on_open` is given the streams as soon as there are any, before the server has said a word.
     """
+    give_large_blocks_back()
     bounds = Bounds(**config.bounds.model_dump())
     transport = around.transports["sse" if over_sse else config.transport]
     offered = around.callbacks.capabilities(config.public_config())
     wire: FrameDispatcher | StreamDispatcher | None = None
     try:
         async with transport(config, Opening(bounds, around.state, around.sign_in)) as streams:
-            wire = _wire(streams, config, bounds, offered)
+            wire = _wire(streams, config, bounds, offered, around.under_way)
             on_open(streams)
-            async with ClientSession(dispatcher=wire, **session_callbacks(around.callbacks, config.name)) as sdk:
+            callbacks = session_callbacks(around.callbacks, config.name, around.under_way)
+            async with ClientSession(dispatcher=wire, **callbacks) as sdk:
                 agreed = await negotiate(sdk, wire, era)
                 session = Session(sdk, wire, agreed, capabilities=offered, log_level=config.log_level)
                 _refuse_old(session, config)
-                await session.set_log_level(timeout=config.startup_timeout)
+                await session.set_log_level(timeout=config.startup_timeout / 6)  # not worth losing the tools over
                 yield session
     except Exception as error:  # noqa: BLE001 - whatever a server or a transport does ends here, in words
         end = wire.end if wire is not None else None
         raise SessionError(connection_error(error, config, end), closed=end is not None) from None
 
 
+_OPENING = ("server/discover", "subscriptions/listen")
+"""What goes through the SDK's session; all other requests are ours."""
+
+
 def _wire(
-    streams: Streams, config: MCPServerConfig, bounds: Bounds, offered: Mapping[str, Any]
+    streams: Streams, config: MCPServerConfig, bounds: Bounds, offered: Mapping[str, Any], under_way: UnderWay
 ) -> FrameDispatcher | StreamDispatcher:
     def amend(method: str, params: dict[str, Any]) -> dict[str, Any]:
-        """The SDK offers what it knows of; we know better."""
+        """The SDK offers what it knows of; we know better. A call may offer what its own client can do."""
         if method == "initialize":
             return {**params, "capabilities": offered}
-        if CLIENT_CAPABILITIES_META_KEY in (params.get("_meta") or {}):
+        if method in _OPENING and CLIENT_CAPABILITIES_META_KEY in (params.get("_meta") or {}):
             return {**params, "_meta": {**params["_meta"], CLIENT_CAPABILITIES_META_KEY: offered}}
         return params
 
     if isinstance(streams, tuple):
-        return StreamDispatcher(*streams, amend=amend)
-    return FrameDispatcher(streams, server=config.name, bounds=bounds, encoding=config.encoding, amend=amend)
+        return StreamDispatcher(*streams, amend=amend, under_way=under_way)
+    return FrameDispatcher(
+        streams, server=config.name, bounds=bounds, encoding=config.encoding, amend=amend, under_way=under_way
+    )
 
 
 def _refuse_old(session: Session, config: MCPServerConfig) -> None:

@@ -9,10 +9,11 @@ gets SIGTERM, and FIRM seconds later SIGKILL, until the tree is empty. On STATUS
 or `error ERRNO`. On Linux this process is a child subreaper, so that what daemonises itself is still found.
 """
 
-import ctypes
+# These two bare: every server has a reaper, and their public faces double the time that it takes to start.
+import _ctypes
+import _signal as signal  # type: ignore[import-not-found]
 import os
 import select
-import signal
 import sys
 import time
 
@@ -113,6 +114,8 @@ def _reap(server: int, status: int) -> bool:
 
 def _descendants(server: int) -> list[int]:
     """Every living process below this one; where that cannot be seen, the server's process group."""
+    if sys.platform == "linux" and _childless():
+        return []
     parents: dict[int, int] = {}
     try:
         for entry in os.listdir("/proc"):
@@ -132,6 +135,15 @@ def _descendants(server: int) -> list[int]:
         frontier = {pid for pid, parent in parents.items() if parent in frontier}
         found.extend(frontier)
     return found
+
+
+def _childless() -> bool:
+    """Whether nothing at all is left: an orphan would be the subreaper's child. Looking through /proc takes long."""
+    try:
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return True
+    return False
 
 
 def _group(server: int) -> list[int]:
@@ -154,7 +166,8 @@ def _signal(pids: list[int], number: int) -> None:
 def _prctl(option: int, value: int) -> None:
     """The system call of that name, where there is one."""
     if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
+        itself = _ctypes.dlopen(None, 0)  # type: ignore[arg-type]
+        _ctypes.call_function(_ctypes.dlsym(itself, "prctl"), (option, value, 0, 0, 0))
 
 
 if __name__ == "__main__":

@@ -5,7 +5,9 @@ bad item among a thousand costs that item.
 """
 
 import asyncio
+import math
 from collections.abc import Mapping
+from contextlib import nullcontext
 from typing import Any
 
 import mcp_types as types
@@ -24,8 +26,9 @@ from mcp.shared.inbound import (
 from mcp_types import INVALID_PARAMS, INVALID_REQUEST
 from pydantic import BaseModel, ValidationError
 
+from squidbot.adapters.mcp.attribution import NOBODY, Call, concerning
 from squidbot.adapters.mcp.channel import Bounds
-from squidbot.adapters.mcp.dispatcher import Wire, WireError
+from squidbot.adapters.mcp.dispatcher import Wire, WireError, fresh_id
 from squidbot.adapters.mcp.eras import Era, envelope
 from squidbot.core.ports import OnProgress
 
@@ -69,6 +72,7 @@ class Session:
         timeout: float,
         on_progress: OnProgress | None = None,
         headers: HeaderMap | None = None,
+        call: Call | None = None,
     ) -> dict[str, Any]:
         """One raw request. Raises MCPError."""
         outgoing = dict(params) if params else {}
@@ -78,8 +82,10 @@ class Session:
         if self._meta is not None:
             outgoing["_meta"] = {**self._meta, **outgoing.get("_meta", {})}
             opts["headers"].update(_routing_headers(method, outgoing, headers))
+        request_id = opts["request_id"] = fresh_id()
         try:
-            return await self.wire.send_raw_request(method, outgoing, opts)
+            with nullcontext() if call is None or call.counterpart is None else call.request(request_id):
+                return await self.wire.send_raw_request(method, outgoing, opts)
         except (TypeError, ValueError, RecursionError) as error:
             reason = f"it cannot be written as JSON: {str(error)[:200]}"
             raise WireError(INVALID_PARAMS, f"the request was not sent, {reason}", "tool") from None
@@ -92,24 +98,34 @@ class Session:
         timeout: float,
         on_progress: OnProgress | None = None,
         headers: HeaderMap | None = None,
+        call: Call | None = None,
     ) -> dict[str, Any]:
         """A request that may come back for input first. The deadline counts the server's time, not a person's."""
+        said = call.counterpart.envelope if call is not None and call.counterpart is not None else None
+        if said is not None and self._meta is not None:
+            # Client and server are of one era: what the server asks for is the answer, and the client comes back.
+            meta = {types.CLIENT_CAPABILITIES_META_KEY: dict(said.capabilities)}
+            passed = {**params, **said.given, "_meta": meta}
+            return await self.request(
+                method, passed, timeout=timeout, on_progress=on_progress, headers=headers, call=call
+            )
         loop = asyncio.get_running_loop()
         left = timeout
         more: dict[str, Any] = {}
         for _ in range(_ROUNDS + 1):
             started = loop.time()
             raw = await self.request(
-                method, {**params, **more}, timeout=max(left, 0.0), on_progress=on_progress, headers=headers
+                method, {**params, **more}, timeout=max(left, 0.0), on_progress=on_progress, headers=headers, call=call
             )
             if self._meta is None or raw.get("resultType") != "input_required":
                 return raw
             left -= loop.time() - started
-            more = await self._provide(raw)
+            with concerning(call.own if call is not None else NOBODY):
+                more = await self._provide(raw)
         raise WireError(INVALID_REQUEST, f"the server asked for input more than {_ROUNDS} times", "protocol")
 
     async def _provide(self, raw: Mapping[str, Any]) -> dict[str, Any]:
-        """Answer what an `input_required` result asks, through the same callbacks as a request would."""
+        """Answer what an `input_required` result asks, through the same callbacks as a request would: for the one who called."""
         try:
             required = types.InputRequiredResult.model_validate(raw)
         except ValidationError:
@@ -130,14 +146,21 @@ class Session:
             responses[key] = answer.model_dump(mode="json", by_alias=True, exclude_none=True)
         return {**more, "inputResponses": responses}
 
-    async def pages(self, method: str, key: str, *, bounds: Bounds, timeout: float, server: str) -> list[Any]:
-        """Everything that a list has, across its pages, within bounds. Raises MCPError if the first page fails."""
+    async def pages(
+        self, method: str, key: str, *, bounds: Bounds, timeout: float, server: str, within: float = math.inf
+    ) -> list[Any]:
+        """Everything that a list has, across its pages, within bounds. Raises MCPError if the first page fails.
+
+        `timeout` is for one page, `within` for all of them.
+        """
+        clock = asyncio.get_running_loop().time
+        end = clock() + within
         items: list[Any] = []
         cursors: set[str | None] = {None}
         params: dict[str, Any] = {}
         for _ in range(bounds.pages):
             try:
-                page = await self.request(method, params, timeout=timeout)
+                page = await self.request(method, params, timeout=max(min(timeout, end - clock()), 0.0))
             except MCPError as error:
                 if not params:
                     raise

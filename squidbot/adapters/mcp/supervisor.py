@@ -17,7 +17,7 @@ from mcp_types import CONNECTION_CLOSED
 
 from squidbot.adapters.mcp.attendant import CHANGES, Attendant
 from squidbot.adapters.mcp.calling import clean, connection_error
-from squidbot.adapters.mcp.catalogue import Catalogue, Kind, fetch
+from squidbot.adapters.mcp.catalogue import KINDS, Catalogue, Kind, fetch
 from squidbot.adapters.mcp.channel import Bounds, ChannelClosed
 from squidbot.adapters.mcp.dispatcher import WireError
 from squidbot.adapters.mcp.eras import Era
@@ -51,6 +51,8 @@ class Supervisor:
         self.error: MCPConnectionError | None = None
         self.attendant: Attendant | None = None
         self.restarts = 0
+        self.subscriptions: set[str] = set()
+        """Resources of which updates are wanted, whatever becomes of the session."""
         self._around = around
         self._on_change = on_change
         self._bounds = Bounds(**config.bounds.model_dump())
@@ -68,8 +70,8 @@ class Supervisor:
         self._proved = False
         self._trusting = True
 
-    async def open(self) -> bool:
-        """Connect if need be and wait for the outcome; a server that failed is tried again in the background."""
+    async def begin(self) -> None:
+        """Connect if need be, without waiting for the outcome."""
         while self._owner is not None and (self._stopping.is_set() or self._owner.done()):
             await self.stop()  # somebody else's stop, which must end before we begin
         if self._owner is None:
@@ -77,17 +79,23 @@ class Supervisor:
             self._settled.clear()
             self._owner = asyncio.create_task(self._own(), name=f"squidbot server {self.config.name}")
             self._move("connecting")
+
+    async def open(self) -> bool:
+        """Connect if need be and wait for the outcome; a server that failed is tried again in the background."""
+        await self.begin()
         with anyio.move_on_after(self.config.startup_timeout):
             await self._settled.wait()
         if not self._settled.is_set():
             self._fail(self.error or self._too_late(), final=True)
         return self.state == "ready"
 
-    async def stop(self) -> None:
-        """Disconnect; afterwards nothing of the server is left."""
+    async def stop(self, why: str | None = None) -> None:
+        """Disconnect; afterwards nothing of the server is left. Calls that are under way are told `why`."""
         owner = self._owner
         if owner is None:
             return
+        if why is not None and self._session is not None:
+            self._session.wire.end = ChannelClosed(why)
         self._stopping.set()
         self._nudge.set()
         if self._opening is not None:
@@ -112,7 +120,20 @@ class Supervisor:
     @property
     def reason(self) -> str:
         """Why it cannot be used, in short, for a model."""
-        return self.error.reason if self.error else "it is not connected"
+        if self.error is None:
+            return "it is still being started" if self.state == "connecting" else "it is not connected"
+        return self.error.reason
+
+    @property
+    def stderr(self) -> tuple[str, ...]:
+        """The last lines of what the process wrote beside its messages, if it is one."""
+        return self._streams.last_lines if isinstance(self._streams, ProcessChannel) else ()
+
+    def adopt(self, config: MCPServerConfig) -> None:
+        """Take other settings for the server as it runs."""
+        self.config, self._timeout = config, config.timeout or 30.0
+        if self.known is not None:
+            self._apply(self.known)
 
     @property
     def session(self) -> Session | None:
@@ -212,7 +233,11 @@ class Supervisor:
         """Be ready until the server ends, we stop, or the session turns out to be lost."""
         name = self.config.name
         attendant = Attendant(
-            session, server=name, timeout=self._timeout, refresh=lambda kinds: self.refresh(kinds, session)
+            session,
+            server=name,
+            timeout=self._timeout,
+            refresh=lambda kinds: self.refresh(kinds, session),
+            subscriptions=self.subscriptions,
         )
         self._nudge.clear()
         self._retired, self._trusting = False, True
@@ -226,6 +251,8 @@ class Supervisor:
             tasks.start_soon(attendant.take_pulse, self._give_up)
             if session.era == "modern":
                 tasks.start_soon(attendant.listen, self._on_updated)
+            else:
+                tasks.start_soon(attendant.subscribe_again)
             if self.config.transport == "http":
                 tasks.start_soon(attendant.ask_after, self._recovered, lambda: self.retire(session))
             if not self._stopping.is_set():
@@ -274,7 +301,8 @@ class Supervisor:
         if known == before:
             return False
         self._apply(known)
-        for kind in kinds or ():
+        # The first list of all is no change; that of a server which comes back may be one.
+        for kind in kinds or (KINDS if before is not None else ()):
             self._around.callbacks.event(ServerEvent(self.config.name, f"{kind}_changed"))  # type: ignore[arg-type]
         return True
 

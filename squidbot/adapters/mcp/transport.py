@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
 from squidbot.adapters.mcp.channel import Bounds, Channel
+from squidbot.adapters.mcp.shelf import Shelf
 from squidbot.config.schema import MCPServerConfig
 
-SDKStreams: TypeAlias = tuple[Any, Any]
-"""A pair of the SDK's own message streams (read, write): streamable HTTP, and servers in memory."""
+SDKStreams: TypeAlias = tuple[Any, Any] | tuple[Any, Any, Shelf]
+"""The SDK's own message streams (read, write): servers in memory, and streamable HTTP, whose results are on a shelf."""
 
 Streams: TypeAlias = Channel | SDKStreams
 

@@ -5,14 +5,15 @@ import os
 import sys
 import time
 import traceback
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from loguru import logger
 
 from squidbot.core.domain.budget import LineBudget
+from squidbot.core.domain.redaction import Redactor
 from squidbot.core.domain.servers import LOG_SEVERITY, LogLevel, ServerLog
-from squidbot.core.domain.text import blanked, head_and_tail, visible
+from squidbot.core.domain.text import head_and_tail, visible
 
 if TYPE_CHECKING:
     from loguru import Message, Record
@@ -28,10 +29,10 @@ _server_lines: Final = LineBudget()
 _COLORS: Final = ((40, "31"), (30, "33"), (20, "36"), (0, "2"))
 
 
-def set_up_logging(*, verbosity: int = 0, secrets: Collection[str] = ()) -> None:
+def set_up_logging(*, verbosity: int = 0, redactor: Redactor | None = None) -> None:
     """Send the log to stderr: warnings, with `verbosity` 1 also information, with 2 everything; with -1 only errors.
 
-    `secrets` is looked at anew for each line, so that what the settings add to it later is blanked too.
+    The redactor knows what the settings add to its secrets later, too.
     """
     for protocol_level, name in LEVELS.items():
         try:
@@ -41,7 +42,7 @@ def set_up_logging(*, verbosity: int = 0, secrets: Collection[str] = ()) -> None
     level = _BY_VERBOSITY[min(verbosity + 1, len(_BY_VERBOSITY) - 1)]
     logger.enable("squidbot")
     logger.remove()
-    logger.add(_writer(secrets, traces=level == "DEBUG"), level=level, format="{message}")
+    logger.add(_writer(redactor or Redactor(), traces=level == "DEBUG"), level=level, format="{message}")
     for name in LIBRARIES:
         library = logging.getLogger(name)
         library.handlers = [_Intercept()]
@@ -71,11 +72,11 @@ def _level_name(number: int) -> str:
     return "ERROR" if number >= 40 else "WARNING" if number >= 30 else "INFO" if number >= 20 else "DEBUG"
 
 
-def _writer(secrets: Collection[str], *, traces: bool) -> Callable[["Message"], None]:
+def _writer(redactor: Redactor, *, traces: bool) -> Callable[["Message"], None]:
     def write(message: "Message") -> None:
         stream = sys.stderr  # looked up each time: a progress bar puts itself before it
         dressed = stream.isatty() and not os.environ.get("NO_COLOR")
-        text = head_and_tail(blanked(_text(message.record, traces=traces), secrets), _LONGEST)
+        text = head_and_tail(redactor.text(_text(message.record, traces=traces)), _LONGEST)
         # Line ends stay visible as such: a server's last words are several, and run together they are a riddle.
         text = " | ".join(line.strip() for line in text.splitlines() if line.strip())
         stream.write(_line(message.record, visible(text, newlines=False), dressed=dressed))

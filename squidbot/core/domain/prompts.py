@@ -1,6 +1,6 @@
 """Prompts, resources and resource templates as values."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -43,6 +43,18 @@ class RenderedPrompt:
     description: str
     messages: tuple[PromptMessage, ...]
     raw: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceContents:
+    """What was read of a resource; going through it gives its blocks."""
+
+    content: tuple[Content, ...]
+    raw: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    """As the server said it."""
+
+    def __iter__(self) -> Iterator[Content]:
+        return iter(self.content)
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,21 @@ class ServerStatus:
     info: Mapping[str, Any] = field(default_factory=dict)
     """What the server calls itself: name, version, title."""
     counters: Mapping[str, int] = field(default_factory=dict)
-    """Oddities seen on the wire: noise, dropped answers, dropped notifications, restarts."""
+    """Oddities seen on the wire: noise, dropped answers, dropped notifications, restarts, declined questions."""
+    stderr: tuple[str, ...] = ()
+    """The last lines that the server wrote beside its messages: for people, never for a model."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerChanges:
+    """What other settings changed among the servers, by name; what is not named stays as it was, connected."""
+
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+    """Ended and started anew."""
+    adjusted: tuple[str, ...] = ()
+    """Only what we say of them, or how patient we are: they stay connected."""
 
 
 @dataclass(frozen=True, slots=True)

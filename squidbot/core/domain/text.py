@@ -1,7 +1,7 @@
 """Foreign text made fit for eyes: nothing in it can move a cursor, hide, turn around or forge a line."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 _EMOJI = "\u2190-\u2bff\U0001f000-\U0001faff\ufe0f"
 _UNSEEN = re.compile(
@@ -25,6 +25,28 @@ def visible(text: str, *, newlines: bool = True) -> str:
     """
     text = text.replace("\r\n", "\n") if newlines else " ".join(text.split())
     return _UNSEEN.sub(_written_out, text)
+
+
+def seen_and_unseen(text: str) -> Iterator[tuple[str, bool]]:
+    """The parts of `text` in order, and of each whether it is a character that is not seen, written out."""
+    text, at = text.replace("\r\n", "\n"), 0
+    for found in _UNSEEN.finditer(text):
+        if found.start() > at:
+            yield text[at : found.start()], False
+        yield _written_out(found), True
+        at = found.end()
+    if at < len(text):
+        yield text[at:], False
+
+
+def unhidden(text: str, *, newlines: bool = True) -> str:
+    """`text` without any character that is not seen: for models, who read what people do not see."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n") if newlines else " ".join(text.split())
+    before = None
+    # What stood apart may be left side by side, and be unseen only then.
+    while before != text:
+        before, text = text, _UNSEEN.sub("", text)
+    return text
 
 
 def head_and_tail(text: str, limit: int) -> str:

@@ -32,6 +32,10 @@ class ToolDefinition:
     output_schema: Mapping[str, Any] | None = None
     title: str | None = None
     annotations: Mapping[str, Any] = field(default_factory=dict)
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+    """Arguments that the settings have set; no caller can change them."""
+    upstream: str | None = None
+    """What the server itself calls the tool, if the settings have given it another name."""
     raw: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @property
@@ -58,6 +62,8 @@ class Failure:
     kind: FailureKind
     status: int | None = None
     retry_after: float | None = None
+    error: Mapping[str, Any] | None = None
+    """The protocol's own error (`code`, `message`, perhaps `data`), where the server answered with one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +75,8 @@ class ToolResult:
     is_error: bool = False
     raw: Mapping[str, Any] | None = field(default=None, repr=False, compare=False)
     failure: Failure | None = None
+    record: str | None = field(default=None, compare=False)
+    """The id of the call's record, if it went through the guarded door."""
 
     @property
     def text(self) -> str:
@@ -82,10 +90,11 @@ class ToolResult:
         *,
         status: int | None = None,
         retry_after: float | None = None,
+        error: Mapping[str, Any] | None = None,
     ) -> "ToolResult":
         """An error result in our own words, where the server gave none."""
         return cls(
             content=(TextContent(message),),
             is_error=True,
-            failure=Failure(kind, status=status, retry_after=retry_after),
+            failure=Failure(kind, status=status, retry_after=retry_after, error=error),
         )

@@ -8,6 +8,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from squidbot.adapters.mcp.http_client import open_client
 from squidbot.adapters.mcp.http_guard import HTTPGuard
+from squidbot.adapters.mcp.shelf import Shelf
 from squidbot.adapters.mcp.transport import Opening, SDKStreams
 from squidbot.config.schema import MCPServerConfig
 
@@ -18,10 +19,10 @@ _MARGIN = 65_536
 @asynccontextmanager
 async def open_http(config: MCPServerConfig, opening: Opening) -> AsyncIterator[SDKStreams]:
     """The SDK's streams. Nothing is sent yet: what is wrong with the server is the first request's error."""
-    bounds = opening.bounds
+    bounds, shelf = opening.bounds, Shelf()
 
     def guard(inner: httpx2.AsyncBaseTransport, timeout: float) -> httpx2.AsyncBaseTransport:
-        return HTTPGuard(inner, server=config.name, bounds=bounds, timeout=timeout)
+        return HTTPGuard(inner, server=config.name, bounds=bounds, timeout=timeout, shelf=shelf)
 
     async with (
         open_client(config, opening, wrap=guard) as client,
@@ -30,6 +31,6 @@ async def open_http(config: MCPServerConfig, opening: Opening) -> AsyncIterator[
             http_client=client,
             terminate_on_close=config.terminate_on_close,
             max_sse_event_size=2 * bounds.bytes + _MARGIN,
-        ) as streams,
+        ) as (read, write),
     ):
-        yield streams
+        yield read, write, shelf

@@ -15,6 +15,7 @@ from squidbot.adapters.mcp.http_failure import RequestId, lost_frame, refused_fr
 from squidbot.adapters.mcp.http_plain import media_type, read_rest, same_origin
 from squidbot.adapters.mcp.network import describe, refused, unreachable, where
 from squidbot.adapters.mcp.transport import Opening
+from squidbot.adapters.mcp.turns import Turns
 from squidbot.config.schema import MCPServerConfig
 from squidbot.core.domain.errors import MCPConnectionError
 
@@ -101,6 +102,7 @@ class _EventStream:
         self._url = response.url
         self._chunks = response.aiter_raw()
         self._events = Events(limit)
+        self._turns = Turns()
         self._ready: Sequence[Event | Oversize] = ()
         self._endpoint: httpx2.URL | None = None
 
@@ -111,6 +113,7 @@ class _EventStream:
             if chunk is None:
                 return ()
             self._ready = self._events.feed(chunk)
+            await self._turns.pause()  # what is at hand already never waits for anything, and may have many lines
         ready, self._ready = self._ready, ()
         return ready
 

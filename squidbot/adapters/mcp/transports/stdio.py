@@ -29,16 +29,21 @@ GRACE = 2.0
 FIRM = 1.0
 """Seconds between SIGTERM and SIGKILL."""
 _CHUNK = 262_144
+_PIPE = 65_536
+"""All that a pipe holds: to ask for more at once costs memory that may not be there."""
 _LAST_WORDS = 65_536
 _SHOWN_LINES = 8
-_EXIT_NEWS = 1.0
+_TAIL = 16_384
+_TAIL_LINES = 50
+_LONGEST_LINE = 500
+_EXIT_NEWS = 0.5
 """How long, once a server's output has ended, its exit code is waited for."""
 
 
 @asynccontextmanager
 async def open_stdio(config: MCPServerConfig, opening: Opening) -> AsyncIterator["ProcessChannel"]:
     """Start the server; leaving ends it, gently, then firmly, with everything it started."""
-    channel = ProcessChannel(await anyio.to_thread.run_sync(_start, config), config, opening.bounds.bytes)
+    channel = ProcessChannel(await _started(config), config, opening.bounds.bytes)
     try:
         await channel.attach()
         yield channel
@@ -56,12 +61,26 @@ class _Process:
     status: int
 
 
+async def _started(config: MCPServerConfig) -> _Process:
+    """Starting takes its time, so a thread does it; a machine may have none left to give."""
+    try:
+        return await anyio.to_thread.run_sync(_start, config)
+    except MCPConnectionError:
+        raise
+    except RuntimeError as error:
+        raise MCPConnectionError(
+            f"cannot start {config.command!r}: {error}",
+            server=config.name,
+            reason="this machine has no room to start it",
+            hint="The server is not at fault: close something, or allow this process more.",
+        ) from None
+
+
 def _start(config: MCPServerConfig) -> _Process:
     environment = config.child_environment()
     folder = _working_folder(config)
     command = _find(config, environment, folder)
-    control_read, control = os.pipe()
-    status, status_write = os.pipe()
+    control_read, control, status, status_write = _pipes()
     argv = [sys.executable, "-I", "-S", reaper.__file__, str(control_read), str(status_write), str(GRACE), str(FIRM)]
     try:
         popen = subprocess.Popen(
@@ -89,6 +108,16 @@ def _start(config: MCPServerConfig) -> _Process:
         os.close(status_write)
     os.set_blocking(status, False)
     return _Process(popen, control, status)
+
+
+def _pipes() -> tuple[int, int, int, int]:
+    control_read, control = os.pipe()
+    try:
+        return control_read, control, *os.pipe()
+    except OSError:
+        os.close(control_read)
+        os.close(control)
+        raise
 
 
 def _working_folder(config: MCPServerConfig) -> Path | None:
@@ -151,6 +180,8 @@ class ProcessChannel:
             (lambda: self._last_words, popen.stderr),
         ):
             transport, _ = await loop.connect_read_pipe(factory, pipe)
+            with suppress(AttributeError):  # another loop's transports have sizes of their own
+                transport.max_size = _PIPE  # type: ignore[attr-defined]
             self._pipes.append(transport)
 
     async def receive(self) -> Sequence[Frame]:
@@ -220,6 +251,15 @@ class ProcessChannel:
         """The end of what the server wrote to stderr, fit to be shown."""
         words = blanked(visible(self._last_words.text()), self._config.secrets).strip()
         return "\n".join(words.splitlines()[-_SHOWN_LINES:])
+
+    @property
+    def last_lines(self) -> tuple[str, ...]:
+        """More of it, for somebody who looks into why a server does what it does."""
+        text = self._last_words.text()
+        if len(text) > _TAIL:
+            text = text[-_TAIL:].partition("\n")[2]  # from a line's beginning: of a secret no half may be left
+        words = blanked(visible(text), self._config.secrets)
+        return tuple(line[:_LONGEST_LINE] for line in words.splitlines()[-_TAIL_LINES:] if line.strip())
 
 
 def _exit_in_words(line: str) -> str:

@@ -1,0 +1,1 @@
+"""Issuers of identity outside of squidbot."""

@@ -1,0 +1,1 @@
+"""Rate limits: in memory, or in a Redis that several gateways share."""

@@ -1,0 +1,1 @@
+"""Language models: OpenAI-compatible, Anthropic's, and scripted ones. Their libraries load when a model is asked."""

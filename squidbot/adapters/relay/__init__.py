@@ -1,0 +1,1 @@
+"""Carries happenings between gateways."""

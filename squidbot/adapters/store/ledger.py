@@ -1,0 +1,124 @@
+"""One chain within one transaction: gives rows their sequence and hash, and writes them with the new head."""
+
+import functools
+from collections.abc import Sequence
+
+from sqlalchemy import Connection
+
+from squidbot.adapters.store.chain import (
+    GENESIS,
+    INTENT_COLUMNS,
+    INTENTS,
+    RECORD_COLUMNS,
+    RECORDS,
+    Row,
+    intent_row,
+    record_row,
+    registry_hash,
+)
+from squidbot.adapters.store.database import Database, fetch, marks, run, scalar
+from squidbot.adapters.store.head import Head
+from squidbot.core.domain.audit import Intent, ToolExecution
+
+_AT_ONCE = (64, 8, 1)
+"""Rows of one statement. Few statements, for each is a moment in which a busy loop takes the interpreter away."""
+_REGISTRY_LOCK = 0x5351_5549_4443_4841
+
+
+class Ledger:
+    """The end of a chain, locked until the transaction ends: what is added is written by `flush`."""
+
+    def __init__(self, connection: Connection, database: Database, chain: str) -> None:
+        self.connection = connection
+        self._database = database
+        self._chain = chain
+        self._records: list[Row] = []
+        self._intents: list[Row] = []
+        self.sequence, self.hash, self._first_hash = self._lock()
+        self._registered = bool(self._first_hash)
+
+    def add_record(self, record: ToolExecution) -> int:
+        """Put a closed record at the end; its sequence."""
+        row = record_row(record, chain=self._chain, sequence=self.sequence + 1, previous=self.hash)
+        self._records.append(row)
+        return self._advance(row)
+
+    def add_intent(self, intent: Intent, owner: str) -> int:
+        """Put an intent at the end; its sequence."""
+        row = intent_row(intent, chain=self._chain, sequence=self.sequence + 1, previous=self.hash, owner=owner)
+        self._intents.append(row)
+        return self._advance(row)
+
+    def flush(self) -> Head | None:
+        """Write what was added, and the head with it; None if nothing was."""
+        if not self._records and not self._intents:
+            return None
+        if not self._registered:
+            self._register()
+        _insert(self.connection, INTENTS, INTENT_COLUMNS, self._intents)
+        _insert(self.connection, RECORDS, RECORD_COLUMNS, self._records)
+        self._records, self._intents = [], []
+        run(
+            self.connection,
+            "UPDATE audit_chains SET sequence = ?, hash = ?, first_hash = ? WHERE chain = ?",
+            (self.sequence, self.hash, self._first_hash, self._chain),
+        )
+        return Head(self._chain, self.sequence, self.hash, self._first_hash)
+
+    def _advance(self, row: Row) -> int:
+        self.sequence += 1
+        self.hash = row[-1]
+        self._first_hash = self._first_hash or self.hash
+        return self.sequence
+
+    def _lock(self) -> tuple[int, str, str]:
+        query = f"SELECT sequence, hash, first_hash FROM audit_chains WHERE chain = ?{self._database.locking}"  # noqa: S608
+        found = fetch(self.connection, query, (self._chain,))
+        if not found:
+            run(
+                self.connection,
+                "INSERT INTO audit_chains (chain, sequence, hash, base_sequence, base_hash, first_hash)"
+                " VALUES (?, 0, ?, 0, ?, '') ON CONFLICT DO NOTHING",
+                (self._chain, GENESIS, GENESIS),
+            )
+            found = fetch(self.connection, query, (self._chain,))
+        sequence, digest, first_hash = found[0]
+        return sequence, digest, first_hash
+
+    def _register(self) -> None:
+        """Enter the chain into the common registry, itself a chain, so that none can vanish whole."""
+        if self._database.locking:
+            run(self.connection, "SELECT pg_advisory_xact_lock(?)", (_REGISTRY_LOCK,))
+        last = fetch(self.connection, "SELECT sequence, hash FROM audit_registry ORDER BY sequence DESC LIMIT 1")
+        sequence, previous = (last[0][0] + 1, last[0][1]) if last else (1, GENESIS)
+        digest = registry_hash(previous, sequence=sequence, chain=self._chain, first_hash=self._first_hash)
+        run(
+            self.connection,
+            "INSERT INTO audit_registry (sequence, chain, first_hash, hash) VALUES (?, ?, ?, ?)",
+            (sequence, self._chain, self._first_hash, digest),
+        )
+
+
+def hash_at(connection: Connection, chain: str, sequence: int) -> str | None:
+    """The hash of the row with this sequence, in whichever table it is."""
+    for table in (RECORDS, INTENTS):
+        query = f"SELECT hash FROM {table} WHERE chain = ? AND sequence = ?"  # noqa: S608
+        found = scalar(connection, query, (chain, sequence))
+        if found is not None:
+            return str(found)
+    return None
+
+
+def _insert(connection: Connection, table: str, columns: tuple[str, ...], rows: Sequence[Row]) -> None:
+    begin = 0
+    while begin < len(rows):
+        count = next(size for size in _AT_ONCE if size <= len(rows) - begin)
+        values = [value for row in rows[begin : begin + count] for value in row]
+        run(connection, _insert_sql(table, columns, count), values)
+        begin += count
+
+
+@functools.cache
+def _insert_sql(table: str, columns: tuple[str, ...], count: int) -> str:
+    values = ", ".join([marks(len(columns))] * count)
+    return f"INSERT INTO {table} ({', '.join(columns)}) VALUES {values}"  # noqa: S608

@@ -1,0 +1,239 @@
+"""Reads the trail: in pages, each chain in the order of its sequence, several chains by time."""
+
+import heapq
+from collections.abc import Callable, Iterator, Mapping
+from fnmatch import fnmatchcase
+from itertools import islice
+
+from sqlalchemy import Connection
+
+from squidbot.adapters.store.chain import RECORD_COLUMNS, RECORD_SEQUENCE, RECORDS, clean, record_of
+from squidbot.adapters.store.database import Database, fetch, scalar
+from squidbot.adapters.store.recovery import OPEN_INTENTS
+from squidbot.core.domain.audit import RecordFilter, ToolExecution, Usage
+
+PAGE = 500
+_SELECT = f"SELECT {', '.join(RECORD_COLUMNS)} FROM {RECORDS}"  # noqa: S608
+_ESCAPE = "!"
+_WILD = frozenset("*?[")
+
+
+def records(database: Database, wanted: RecordFilter, newest: int | None) -> Iterator[ToolExecution]:
+    """Matching records, oldest first; read as they are asked for."""
+    with database.connect() as connection:
+        chains = [row[0] for row in fetch(connection, "SELECT chain FROM audit_chains ORDER BY chain")]
+    if newest is None:
+        streams = (_stream(database, wanted, chain) for chain in chains)
+        yield from heapq.merge(*streams, key=_time)
+    else:
+        backwards = (_stream(database, wanted, chain, descending=True, page=min(newest, PAGE)) for chain in chains)
+        yield from reversed(list(islice(heapq.merge(*backwards, key=_time, reverse=True), newest)))
+
+
+def page(
+    database: Database, wanted: RecordFilter, newest: int, before: Mapping[str, int] | None
+) -> tuple[list[ToolExecution], dict[str, int] | None]:
+    """Matching records, newest first, and how far each chain was read, None at the end.
+
+    Whoever goes on from there misses nothing and sees nothing twice, whatever is written meanwhile.
+    """
+    places = heads(database) if before is None else {chain: before.get(chain, 0) for chain in heads(database)}
+    streams = (
+        _stream(database, wanted, chain, descending=True, up_to=place, page=min(newest + 1, PAGE))
+        for chain, place in places.items()
+    )
+    merged = heapq.merge(*streams, key=_time, reverse=True)
+    found = []
+    for record in islice(merged, newest):
+        found.append(record)
+        places[record.chain] = record.sequence - 1
+    return found, places if next(merged, None) is not None else None
+
+
+def later(database: Database, wanted: RecordFilter, after: dict[str, int]) -> list[ToolExecution]:
+    """Matching records past the sequence that `after` has of each chain; `after` is moved on."""
+    found: list[ToolExecution] = []
+    for chain, sequence in heads(database).items():
+        begin = after.get(chain, 0)
+        if sequence > begin:
+            found += _stream(database, wanted, chain, after=begin, up_to=sequence)
+            after[chain] = sequence
+    return sorted(found, key=_time)
+
+
+def heads(database: Database) -> dict[str, int]:
+    """How far every chain has come."""
+    with database.connect() as connection:
+        return {row[0]: row[1] for row in fetch(connection, "SELECT chain, sequence FROM audit_chains")}
+
+
+def find(database: Database, name: str) -> ToolExecution | None:
+    """The record with this id."""
+    with database.connect() as connection:
+        found = fetch(connection, f"{_SELECT} WHERE id = ?", (clean(name),))
+    return record_of(found[0]) if found else None
+
+
+def usage(database: Database, wanted: RecordFilter) -> list[Usage]:
+    """What each role made of each tool; prompts, grants and the like are not counted unless asked for by kind."""
+    if wanted.kind is None:
+        wanted = _calls_of(wanted)
+    condition, parameters = where(wanted)
+    query = (
+        "SELECT role, server, tool, COUNT(*),"  # noqa: S608
+        " SUM(CASE WHEN outcome IN ('tool_error', 'server_error', 'timeout', 'unknown') THEN 1 ELSE 0 END),"
+        " SUM(CASE WHEN outcome IN ('refused', 'limited') THEN 1 ELSE 0 END), AVG(duration), MAX(duration)"
+        f" FROM {RECORDS} WHERE {condition} GROUP BY role, server, tool ORDER BY role, server, tool"
+    )
+    matches = matcher(wanted)
+    with database.connect() as connection:
+        rows = fetch(connection, query, parameters)
+    return [
+        Usage(row[0], row[1], row[2], int(row[3]), int(row[4]), int(row[5]), float(row[6]), float(row[7]))
+        for row in rows
+        if matches(row[0], row[1], row[2])
+    ]
+
+
+def open_intents(database: Database) -> int:
+    """How many calls are under way, or were when their squidbot ended."""
+    query = f"SELECT COUNT(*) {OPEN_INTENTS}"
+    with database.connect() as connection:
+        owners = fetch(connection, "SELECT chain, since, owner FROM audit_owners")
+        return sum(int(scalar(connection, query, tuple(owner))) for owner in owners)
+
+
+def _stream(
+    database: Database,
+    wanted: RecordFilter,
+    chain: str,
+    *,
+    descending: bool = False,
+    after: int = 0,
+    up_to: int | None = None,
+    page: int = PAGE,
+) -> Iterator[ToolExecution]:
+    """One chain's matching records, a page at a time."""
+    condition, parameters = where(wanted)
+    matches = matcher(wanted)
+    with database.connect() as connection:
+        low, high = _bounds(connection, database, wanted, chain)
+    low, high = max(low, after), high if up_to is None else min(high, up_to)
+    direction = "DESC" if descending else "ASC"
+    query = (
+        f"{_SELECT}{_index(database, wanted)} WHERE chain = ? AND sequence > ? AND sequence <= ? AND {condition}"
+        f" ORDER BY sequence {direction} LIMIT {page}"
+    )
+    while low < high:
+        with database.connect() as connection:
+            rows = fetch(connection, query, (chain, low, high, *parameters))
+        yield from (record_of(row) for row in rows if matches(row[3], row[4], row[5]))
+        if len(rows) < page:
+            return
+        if descending:
+            high = rows[-1][RECORD_SEQUENCE] - 1
+        else:
+            low = rows[-1][RECORD_SEQUENCE]
+
+
+def _index(database: Database, wanted: RecordFilter) -> str:
+    """The index that leaves the fewest rows to look at, where there is one for what is wanted."""
+    if wanted.outcome not in (None, "ok"):
+        return database.using("logs_outcome")
+    exact = (("tool", wanted.tool), ("role", wanted.role), ("server", wanted.server))
+    found = next((name for name, glob in exact if glob is not None and _WILD.isdisjoint(glob)), None)
+    return database.using(f"logs_{found}") if found else ""
+
+
+def _bounds(connection: Connection, database: Database, wanted: RecordFilter, chain: str) -> tuple[int, int]:
+    """Between which sequences the wanted times are, so that nobody walks there row by row."""
+    high = scalar(connection, "SELECT sequence FROM audit_chains WHERE chain = ?", (chain,)) or 0
+    low = 0
+    if wanted.since is not None:
+        by_time = database.using("logs_timestamp")
+        query = f"SELECT MIN(sequence) FROM {RECORDS}{by_time} WHERE chain = ? AND timestamp >= ?"  # noqa: S608
+        first = scalar(connection, query, (chain, wanted.since))
+        low = high if first is None else first - 1
+    if wanted.until is not None:
+        query = f"SELECT MAX(sequence) FROM {RECORDS} WHERE chain = ? AND timestamp < ?"  # noqa: S608
+        high = min(high, scalar(connection, query, (chain, wanted.until)) or 0)
+    return low, high
+
+
+def where(wanted: RecordFilter) -> tuple[str, list[str]]:
+    """A condition that no wanted record fails; globs that SQL cannot say let through more."""
+    parts: list[str] = ["1 = 1"]
+    parameters: list[str] = []
+    for column, glob in (("role", wanted.role), ("server", wanted.server), ("tool", wanted.tool)):
+        if glob is not None and glob != "*":
+            exact = _WILD.isdisjoint(glob)
+            parts.append(f"{column} = ?" if exact else f"{column} LIKE ? ESCAPE '{_ESCAPE}'")
+            parameters.append(clean(glob) if exact else _like(clean(glob)))
+    if wanted.outcome not in (None, "ok"):
+        # Said so that the index on failures alone can be used.
+        parts.append("outcome <> 'ok'")
+    plain = (("outcome =", wanted.outcome), ("kind =", wanted.kind))
+    times = (("timestamp >=", wanted.since), ("timestamp <", wanted.until))
+    for condition, value in (*plain, *times):
+        if value is not None:
+            parts.append(f"{condition} ?")
+            parameters.append(value)
+    return " AND ".join(parts), parameters
+
+
+def _like(glob: str) -> str:
+    """A pattern for LIKE that matches at least what the glob matches."""
+    pattern = ""
+    place = 0
+    while place < len(glob):
+        character = glob[place]
+        place += 1
+        match character:
+            case "*":
+                pattern += "%"
+            case "?":
+                pattern += "_"
+            case "[" if "]" in glob[place + 1 :]:
+                # The end of the set: its first member may itself be a bracket, after `!` as well.
+                begin = place + 1 if glob[place] != "!" else place + 2
+                end = glob.find("]", begin)
+                if end < 0:
+                    pattern += "["
+                else:
+                    pattern += "_"
+                    place = end + 1
+            case "%" | "_" | "!":
+                pattern += _ESCAPE + character
+            case _:
+                pattern += character
+    return pattern
+
+
+def matcher(wanted: RecordFilter) -> Callable[[str, str, str], bool]:
+    """Whether role, server and tool are as wanted, to the letter."""
+    globs = [
+        (place, clean(glob))
+        for place, glob in enumerate((wanted.role, wanted.server, wanted.tool))
+        if glob is not None and glob != "*"
+    ]
+
+    def matches(*names: str) -> bool:
+        return all(fnmatchcase(names[place], glob) for place, glob in globs)
+
+    return matches
+
+
+def _calls_of(wanted: RecordFilter) -> RecordFilter:
+    return RecordFilter(
+        role=wanted.role,
+        server=wanted.server,
+        tool=wanted.tool,
+        outcome=wanted.outcome,
+        kind="call",
+        since=wanted.since,
+        until=wanted.until,
+    )
+
+
+def _time(record: ToolExecution) -> str:
+    return record.timestamp

@@ -1,0 +1,264 @@
+"""The one thread that writes: takes all that is waiting, commits it at once, and then answers everybody."""
+
+import asyncio
+import contextlib
+import queue
+import secrets
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from loguru import logger
+from sqlalchemy import Connection
+
+from squidbot.adapters.store.database import Database, run, transaction
+from squidbot.adapters.store.doubts import Doubts, recorded
+from squidbot.adapters.store.failures import is_repeated, not_recorded
+from squidbot.adapters.store.head import Head, HeadFile
+from squidbot.adapters.store.ledger import Ledger
+from squidbot.adapters.store.migrating import prepare
+from squidbot.adapters.store.recovery import close_abandoned, recover
+from squidbot.core.domain.audit import Intent, ToolExecution
+from squidbot.core.domain.errors import NotRecorded
+
+Work: TypeAlias = Intent | ToolExecution | Callable[[Ledger], Any] | None
+"""What can be written: rows of the trail, or whatever else belongs into the same transaction; None only connects."""
+
+_LARGEST_BATCH = 1024
+_MARK_EVERY = 2000
+"""Rows after which is noted how far back this process's oldest open call is, so that recovery need not look further."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Entry:
+    """Something to write, and who waits for it."""
+
+    work: Work
+    future: asyncio.Future[Any]
+
+
+class Writer:
+    """Writes in batches. A batch that fails is refused to all who wait for it, and the next one simply tries again."""
+
+    def __init__(self, database: Database, head_file: HeadFile) -> None:
+        self.owner = secrets.token_hex(8)
+        self._database = database
+        self._head_file = head_file
+        self._queue: queue.SimpleQueue[Entry | None] = queue.SimpleQueue()
+        self._connection: Connection | None = None
+        self._open: dict[str, int] = {}
+        self._marked: int | None = None
+        self._held = False
+        self._owns = False
+        self._doubts = Doubts()
+        self._thread: threading.Thread | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def start(self) -> None:
+        """Begin to write, for the callers of the running loop."""
+        self._loop = asyncio.get_running_loop()
+        self._thread = threading.Thread(target=self._serve, name="squidbot-audit", daemon=True)
+        self._thread.start()
+
+    def submit(self, work: Work) -> asyncio.Future[Any]:
+        """Have it written; the answer comes when it is on the disk."""
+        if self._thread is None or self._loop is None:
+            raise NotRecorded("the audit trail is not open")
+        future: asyncio.Future[Any] = self._loop.create_future()
+        self._queue.put(Entry(work, future))
+        return future
+
+    def stop(self) -> Callable[[], None]:
+        """Take nothing more, write what is waiting, and end; what is returned blocks until that is done.
+
+        Called in the loop, as `submit` is: nothing can slip in behind the last.
+        """
+        thread, self._thread = self._thread, None
+        if thread is None:
+            return lambda: None
+        self._queue.put(None)
+        return thread.join
+
+    def _serve(self) -> None:
+        going_on = True
+        while going_on:
+            batch, going_on = self._next_batch()
+            if batch:
+                answers = self._write(batch)
+                # One wake-up of the loop for all; nobody is left to tell if it was closed meanwhile.
+                with contextlib.suppress(RuntimeError):
+                    assert self._loop is not None
+                    self._loop.call_soon_threadsafe(_answer, answers)
+        self._leave()
+
+    def _next_batch(self) -> tuple[list[Entry], bool]:
+        entry = self._queue.get()
+        batch: list[Entry] = []
+        while entry is not None:
+            batch.append(entry)
+            if len(batch) == _LARGEST_BATCH:
+                return batch, True
+            try:
+                entry = self._queue.get_nowait()
+            except queue.Empty:
+                return batch, True
+        return batch, False
+
+    def _write(self, batch: list[Entry]) -> list[tuple[asyncio.Future[Any], Any]]:
+        """What each of those who wait is told: a value, or an error."""
+        answers: list[tuple[asyncio.Future[Any], Any]] = []
+        try:
+            connection = self._connected()
+            try:
+                answers += self._commit(connection, batch)
+            except Exception as error:
+                if not is_repeated(error):
+                    raise
+                batch, refused = self._without_repeated(connection, batch)
+                answers += refused
+                if not refused:
+                    raise
+                answers += self._commit(connection, batch)
+        except Exception as error:  # noqa: BLE001  whatever it was, those who wait must hear of it
+            self._disconnect()
+            self._doubts.add(entry.work for entry in batch)
+            place = self._database.place
+            answers += [(entry.future, not_recorded(error, place=place)) for entry in batch]
+        return answers
+
+    def _commit(self, connection: Connection, batch: list[Entry]) -> list[tuple[asyncio.Future[Any], Any]]:
+        answers: list[tuple[asyncio.Future[Any], Any]] = []
+        begun: dict[str, int] = {}
+        ended: list[str] = []
+        if not self._doubts and all(entry.work is None for entry in batch):
+            return [(entry.future, None) for entry in batch]
+        if any(isinstance(entry.work, Intent) for entry in batch):
+            self._hold(connection)
+        with transaction(connection, self._database.begin):
+            ledger = Ledger(connection, self._database, self._database.chain)
+            settled = self._doubts.settle(
+                ledger, {entry.work.id for entry in batch if isinstance(entry.work, ToolExecution)}
+            )
+            for entry in batch:
+                value: Any = None
+                match entry.work:
+                    case Intent() as intent:
+                        begun[intent.id] = ledger.add_intent(intent, self.owner)
+                    case ToolExecution() as record:
+                        ledger.add_record(record)
+                        ended.append(record.id)
+                    case None:
+                        pass
+                    case work:
+                        value = work(ledger)
+                answers.append((entry.future, value))
+            head = ledger.flush()
+            marked = self._mark(connection, begun, ledger.sequence)
+        self._doubts.forget(settled)
+        self._marked = marked
+        self._open.update(begun)
+        for name in (*ended, *settled):
+            self._open.pop(name, None)
+        if head is not None:
+            self._head_file.write(head)
+        return answers
+
+    def _mark(self, connection: Connection, begun: dict[str, int], sequence: int) -> int | None:
+        """Note that calls of ours may be open, and since when."""
+        if self._marked is None:
+            if begun:
+                run(
+                    connection,
+                    "INSERT INTO audit_owners (owner, chain, since) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+                    (self.owner, self._database.chain, min(begun.values())),
+                )
+                return sequence
+        elif sequence - self._marked >= _MARK_EVERY:
+            # In the order begun: the first is the oldest.
+            oldest = next(iter(self._open.values()), min(begun.values(), default=sequence + 1))
+            run(connection, "UPDATE audit_owners SET since = ? WHERE owner = ?", (oldest, self.owner))
+            return sequence
+        return self._marked
+
+    def _without_repeated(
+        self, connection: Connection, batch: list[Entry]
+    ) -> tuple[list[Entry], list[tuple[asyncio.Future[Any], Any]]]:
+        """The batch without rows whose id the trail has already, and the answers to those."""
+        seen = recorded(connection, [entry.work for entry in batch])
+        good: list[Entry] = []
+        refused: list[tuple[asyncio.Future[Any], Any]] = []
+        for entry in batch:
+            if isinstance(entry.work, Intent | ToolExecution):
+                key = (type(entry.work), entry.work.id)
+                if key in seen:
+                    what = "intent" if isinstance(entry.work, Intent) else "end"
+                    error = NotRecorded(f"the audit trail has an {what} of {entry.work.id!r} already")
+                    refused.append((entry.future, error))
+                    continue
+                seen.add(key)
+            good.append(entry)
+        return good, refused
+
+    def _connected(self) -> Connection:
+        """The open connection, or a new one where the old leads nowhere; the dead are seen to first."""
+        if self._database.is_gone():
+            self._disconnect()
+        if self._connection is None:
+            prepare(self._database)
+            connection = self._database.connect()
+            self._connection = connection
+            self._marked, self._held = None, False
+            if self._open:
+                self._hold(connection)
+            recover(connection, self._database, but=self.owner, on_commit=self._head_file.write)
+        return self._connection
+
+    def _hold(self, connection: Connection) -> None:
+        """Show that we live, before there is anything that others could take for abandoned."""
+        if not self._held:
+            self._database.hold(connection, self.owner)
+            self._held = self._owns = True
+
+    def _disconnect(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            with contextlib.suppress(Exception):
+                connection.invalidate()
+            with contextlib.suppress(Exception):
+                connection.close()
+
+    def _leave(self) -> None:
+        """Close what was left open, and let go: the next to start has nothing to do for us."""
+        try:
+            if self._doubts or self._owns:
+                connection = self._connected()
+                self._commit(connection, [])
+                self._close_own(connection)
+                self._database.release(connection, self.owner)
+        except Exception as error:  # noqa: BLE001  the next start does what could not be done now
+            refusal = not_recorded(error, place=self._database.place)
+            logger.warning("{}. {}", refusal, refusal.hint)
+        self._disconnect()
+
+    def _close_own(self, connection: Connection) -> None:
+        oldest = next(iter(self._open.values()), 0)
+        head: Head | None = None
+        with transaction(connection, self._database.begin):
+            if oldest:
+                _, head = close_abandoned(
+                    connection, self._database, owner=self.owner, chain=self._database.chain, since=oldest
+                )
+            else:
+                run(connection, "DELETE FROM audit_owners WHERE owner = ?", (self.owner,))
+        if head is not None:
+            self._head_file.write(head)
+
+
+def _answer(answers: list[tuple[asyncio.Future[Any], Any]]) -> None:
+    for future, value in answers:
+        if not future.done():
+            if isinstance(value, Exception):
+                future.set_exception(value)
+            else:
+                future.set_result(value)

@@ -1,0 +1,158 @@
+"""What a record keeps of arguments and results: redacted, cut to a size, bytes by their digest."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+from squidbot.core.domain.content import AudioContent, BinaryContent, Content, ImageContent, TextContent
+from squidbot.core.domain.prompts import RenderedPrompt, ResourceContents
+from squidbot.core.domain.redaction import Redactor
+from squidbot.core.domain.text import visible
+from squidbot.core.domain.tools import ToolResult
+
+LIMIT = 16_384
+"""Characters of JSON that a record keeps of the arguments, and of the result."""
+_TAIL = 1_024
+_LONGEST_MESSAGE = 2_000
+_LONGEST_NAME = 256
+_MOST_PARTS = 5_000
+_FEW = 32
+_NUMBERS = frozenset({int, float, bool, type(None)})
+
+
+def stored(value: Any, redactor: Redactor) -> str:
+    """A JSON tree as a record keeps it. What is too large is cut, with its size and digest."""
+    text = redactor.json(value if _is_small(value) else _bounded(value, [_MOST_PARTS]))
+    if len(text) <= LIMIT:
+        return text
+    return json.dumps(_cut(text), ensure_ascii=False, separators=(",", ":"))
+
+
+def stored_result(result: ToolResult, redactor: Redactor) -> str:
+    """What a record keeps of an answer."""
+    kept: dict[str, Any] = {"content": [_block(block) for block in result.content[:_MOST_PARTS]]}
+    if result.structured is not None:
+        kept["structured"] = result.structured
+    if result.is_error:
+        kept["is_error"] = True
+    return stored(kept, redactor)
+
+
+def without_secrets(result: ToolResult, redactor: Redactor) -> ToolResult:
+    """The answer without any secret of the settings, which no server has to tell anybody; usually the same object."""
+    if not redactor.knows_any:
+        return result
+    content = tuple(_without(block, redactor) for block in result.content)
+    structured = known_out(result.structured, redactor)
+    raw = known_out(result.raw, redactor)
+    failure = result.failure
+    if failure is not None and failure.error is not None:
+        failure = replace(failure, error=known_out(failure.error, redactor))
+    if (content, structured, raw, failure) == (result.content, result.structured, result.raw, result.failure):
+        return result
+    return replace(result, content=content, structured=structured, raw=raw, failure=failure)
+
+
+def prompt_without_secrets(rendered: RenderedPrompt, redactor: Redactor) -> RenderedPrompt:
+    """A filled prompt without any secret of the settings."""
+    if not redactor.knows_any:
+        return rendered
+    messages = tuple(replace(message, content=_without(message.content, redactor)) for message in rendered.messages)
+    return RenderedPrompt(redactor.known(rendered.description), messages, known_out(rendered.raw, redactor))
+
+
+def contents_without_secrets(read: ResourceContents, redactor: Redactor) -> ResourceContents:
+    """What was read, without any secret of the settings."""
+    if not redactor.knows_any:
+        return read
+    content = tuple(_without(block, redactor) for block in read.content)
+    return ResourceContents(content, known_out(read.raw, redactor))
+
+
+def known_out(value: Any, redactor: Redactor) -> Any:
+    """A JSON tree without any secret of the settings."""
+    match value:
+        case str():
+            return redactor.known(value)
+        case Mapping():
+            return {key: known_out(part, redactor) for key, part in value.items()}
+        case list() | tuple():
+            return [known_out(part, redactor) for part in value]
+        case _:
+            return value
+
+
+def stored_message(text: str, redactor: Redactor) -> str:
+    """An error's words as one line of a record."""
+    short = redactor.text(text[: 4 * _LONGEST_MESSAGE])
+    return visible(short, newlines=False)[:_LONGEST_MESSAGE]
+
+
+@lru_cache(maxsize=4_096)
+def stored_name(text: str) -> str:
+    """A name that somebody gave: seen whole, whatever is in it, but not without end."""
+    shown = visible(text[: 2 * _LONGEST_NAME], newlines=False)
+    return shown if len(shown) <= _LONGEST_NAME else f"{shown[:_LONGEST_NAME]}…"
+
+
+def _block(block: Content) -> dict[str, Any]:
+    match block:
+        case TextContent(text=text):
+            return {"type": "text", "text": text}
+        case ImageContent(data=data, mime_type=mime_type):
+            return {"type": "image", "mime_type": mime_type, **_digest(data)}
+        case AudioContent(data=data, mime_type=mime_type):
+            return {"type": "audio", "mime_type": mime_type, **_digest(data)}
+        case BinaryContent(data=bytes(data)):
+            return {"type": "binary", "uri": block.uri, "mime_type": block.mime_type, **_digest(data)}
+        case BinaryContent():
+            return {"type": "binary", "uri": block.uri, "mime_type": block.mime_type, "text": block.text}
+
+
+def _without(block: Content, redactor: Redactor) -> Content:
+    match block:
+        case TextContent(text=text):
+            return TextContent(redactor.known(text))
+        case BinaryContent(text=str(text)):
+            return replace(block, text=redactor.known(text))
+        case _:
+            return block
+
+
+def _is_small(value: Any) -> bool:
+    """Whether it is plain to see that nothing has to be cut: a few words and numbers, as most arguments are."""
+    return (
+        isinstance(value, dict)
+        and len(value) <= _FEW
+        and all(type(part) in _NUMBERS or (type(part) is str and len(part) <= LIMIT) for part in value.values())
+    )
+
+
+def _bounded(value: Any, left: list[int]) -> Any:
+    """The tree with its long strings cut and no more than so many parts: quick to write down, however large it was."""
+    left[0] -= 1
+    if left[0] < 0:
+        return "…"
+    match value:
+        case str() if len(value) > 4 * LIMIT:
+            return _cut(value)
+        case bytes():
+            return _digest(value)
+        case Mapping():
+            return {str(key): _bounded(part, left) for key, part in list(value.items())[: max(left[0], 0)]}
+        case list() | tuple():
+            return [_bounded(part, left) for part in value[: max(left[0], 0)]]
+        case _:
+            return value
+
+
+def _cut(text: str) -> dict[str, Any]:
+    raw = text.encode("utf-8", "backslashreplace")
+    return {"cut": True, **_digest(raw), "head": text[: LIMIT - 2 * _TAIL], "tail": text[-_TAIL:]}
+
+
+def _digest(data: bytes) -> dict[str, Any]:
+    return {"size": len(data), "sha256": hashlib.sha256(data).hexdigest()}

@@ -1,0 +1,196 @@
+"""The one place where secrets are taken out: before log, audit, error and screen.
+
+Known values go in every form in which they travel (plain, quoted, percent-encoded, base64); unknown ones by their
+shape (tokens of well-known makers, JWTs, keys, passwords in urls) and by the key they stand under. What is taken out
+leaves a mark, `[redacted:3fa9c1]`, which is equal for equal secrets and tells nothing else.
+"""
+
+import base64
+import hashlib
+import hmac
+import json
+import re
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any, TypeAlias
+from urllib.parse import quote, quote_plus
+
+MIN_LENGTH = 4
+"""A shorter value is no secret worth the name, and taking it out would mangle every text."""
+_LEAST_ENCODED = 8
+"""Shorter base64 is found in texts that have nothing to do with it."""
+_PIECE = 12
+
+_WORD = r"[A-Za-z0-9_-]"
+_IN_QUERY = (
+    "(?i:"
+    + "|".join(f"(?<=[?&;]{name}=)" for name in ("token", "access_token", "api_key", "apikey", "password", "secret"))
+    + r")[^&;\s\"'\\]+"
+)
+Shape: TypeAlias = tuple[tuple[str, ...], re.Pattern[str]]
+"""Words of which one must be there for the pattern to be worth trying, and the pattern."""
+
+
+def _shapes(*given: tuple[tuple[str, ...], str]) -> tuple[Shape, ...]:
+    return tuple((hints, re.compile(pattern)) for hints, pattern in given)
+
+
+_TOKENS = _shapes(
+    (("ghp_", "gho_", "ghu_", "ghs_", "ghr_"), r"\bgh[pousr]_[A-Za-z0-9]{16,}"),
+    (("github_pat_",), r"\bgithub_pat_[A-Za-z0-9_]{16,}"),
+    (("glpat-",), rf"\bglpat-{_WORD}{{16,}}"),
+    (("sk-", "pk-", "rk-"), rf"\b[spr]k-(?:{_WORD}{{2,12}}-)?{_WORD}{{20,}}"),
+    (("sk_live_", "sk_test_", "rk_live_"), r"\b[sr]k_(?:live|test)_[A-Za-z0-9]{16,}"),
+    (("xox", "xapp-"), r"\bx(?:ox[abprs]|app)-[A-Za-z0-9-]{12,}"),
+    (("AKIA", "ASIA"), r"\bA(?:KI|SI)A[0-9A-Z]{16}\b"),
+    (("AIza",), rf"\bAIza{_WORD}{{35}}"),
+    (("npm_",), r"\bnpm_[A-Za-z0-9]{36}\b"),
+    (("pypi-",), rf"\bpypi-{_WORD}{{32,}}"),
+    (("ATATT",), rf"\bATATT{_WORD}{{16,}}[A-Za-z0-9_=-]*"),
+    (("sqb_",), rf"\bsqb_{_WORD}{{16,}}"),
+    (("eyJ",), rf"\beyJ{_WORD}{{8,}}\.{_WORD}{{16,}}\.{_WORD}*"),
+    # The same prefixes in base64: ghp_, github_pat_, eyJ, -----BEGIN.
+    (
+        ("Z2hwX", "Z2l0aHViX3BhdF", "ZXlK", "LS0tLS1CRUdJTi"),
+        r"\b(?:Z2hwX|Z2l0aHViX3BhdF|ZXlK|LS0tLS1CRUdJTi)[A-Za-z0-9+/_-]{16,}={0,2}",
+    ),
+)
+"""Tokens of well-known makers; each has a run of sixteen letters, digits, `_` and `-`."""
+_PLACES = _shapes(
+    (("PRIVATE KEY",), r"(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)"),
+    (
+        ("earer ", "Basic "),
+        r"(?:(?<=\b[Bb]earer )|(?<=\bBasic ))(?=[A-Za-z._~+/-]*[0-9])[A-Za-z0-9._~+/-]{12,}=*",
+    ),
+    (("://",), r"(?<=://)[^/?#@\s\"'\\]{1,256}:[^/?#@\s\"'\\]{1,256}(?=@)"),
+    (("token=", "key=", "password=", "secret="), _IN_QUERY),
+)
+"""Secrets that are told by where they stand."""
+_RUN = b"\1" * 16
+_IN_RUNS = bytes(chr(code).isascii() and (chr(code).isalnum() or chr(code) in "_-") for code in range(256))
+
+
+def _has_run(text: str) -> bool:
+    """Whether sixteen characters of a token stand in a row anywhere; most texts have none, and this is quick to see."""
+    return _RUN in text.encode("utf-8", "surrogatepass").translate(_IN_RUNS)
+
+
+_SPELLED = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_NAME = re.compile(
+    r"(?:^|[-_. ])(?:pass(?:word|wd|phrase)|pwd|secrets?|token|authorization|cookies?|api[-_ ]?key|access[-_ ]?key"
+    r"|private[-_ ]?key|credentials?)$",
+    re.IGNORECASE,
+)
+_NO_SECRET = re.compile(
+    r"(?:^|[-_. ])(?:page|next|cursor|continuation|sync|progress|cancel(?:lation)?)[-_. ]token$", re.IGNORECASE
+)
+_HINTS = ("pass", "pwd", "secret", "token", "authorization", "cookie", "key", "credential")
+
+
+def names_a_secret(key: str) -> bool:
+    """Whether what stands under this key is a secret by its name."""
+    words = _SPELLED.sub("_", key)
+    return _NAME.search(words) is not None and _NO_SECRET.search(words) is None
+
+
+class Redactor:
+    """Takes secrets out of texts and trees. `secrets` is looked at anew when it has grown."""
+
+    def __init__(self, secrets: Collection[str] = (), *, salt: bytes = b"squidbot") -> None:
+        self._secrets = secrets
+        self._salt = salt
+        self._count = -1
+        self._forms: tuple[tuple[str, str], ...] = ()
+        self._plain: tuple[tuple[str, str], ...] = ()
+        """Those that have to be looked for one by one."""
+        self._pieces: frozenset[str] = frozenset()
+
+    @property
+    def knows_any(self) -> bool:
+        """Whether there is any secret of the settings to look for."""
+        return bool(self._secrets)
+
+    def text(self, text: str) -> str:
+        """`text` without known secrets and without what looks like one."""
+        text = self.known(text)
+        for hints, shape in (*_TOKENS, *_PLACES) if _has_run(text) else _PLACES:
+            if any(hint in text for hint in hints):
+                text = shape.sub(self._marked, text)
+        return text
+
+    def known(self, text: str) -> str:
+        """`text` without the secrets of the settings, in whatever form."""
+        if len(self._secrets) != self._count:
+            self._learn()
+        if not self._forms:
+            return text
+        for form, mark in self._forms if self._may_have_one(text) else self._plain:
+            if form in text:
+                text = text.replace(form, mark)
+        return text
+
+    def _may_have_one(self, text: str) -> bool:
+        """Whether a long form can be in the text: not without a run, nor without one of its pieces at a twelfth place."""
+        if not self._pieces or not _has_run(text):
+            return False
+        return not self._pieces.isdisjoint(text[at : at + _PIECE] for at in range(0, len(text), _PIECE))
+
+    def tree(self, value: Any, key: str = "") -> Any:
+        """A JSON tree without secrets, also without those that stand under a telling key."""
+        match value:
+            case str():
+                return self.mark(value) if value and key and names_a_secret(key) else self.text(value)
+            case Mapping():
+                return {self.text(str(name)): self.tree(part, str(name)) for name, part in value.items()}
+            case list() | tuple():
+                return [self.tree(part, key) for part in value]
+            case _:
+                return value
+
+    def json(self, value: Any) -> str:
+        """A JSON tree as text, without secrets."""
+        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
+        lower = text.lower()
+        if any(hint in lower for hint in _HINTS):
+            text = json.dumps(self.tree(value), ensure_ascii=False, separators=(",", ":"), default=str)
+        return self.text(text).encode("utf-8", "backslashreplace").decode()
+
+    def mark(self, secret: str) -> str:
+        """What stands in the place of `secret`; the same for the same one."""
+        return (
+            f"[redacted:{hmac.digest(self._salt, secret.encode('utf-8', 'surrogatepass'), hashlib.sha256).hex()[:6]}]"
+        )
+
+    def _marked(self, found: re.Match[str]) -> str:
+        return found.group() if found.group().startswith("[redacted:") else self.mark(found.group())
+
+    def _learn(self) -> None:
+        secrets = set(self._secrets)
+        self._count = len(secrets)
+        forms = {form: self.mark(secret) for secret in sorted(secrets) for form in _forms(secret)}
+        # The longest first, so that no part of one is left.
+        self._forms = tuple(sorted(forms.items(), key=lambda item: (-len(item[0]), item[0])))
+        long = {form for form in forms if len(form) >= 2 * _PIECE and _has_run(form)}
+        self._plain = tuple(item for item in self._forms if item[0] not in long)
+        self._pieces = frozenset(form[at : at + _PIECE] for form in long for at in range(len(form) - _PIECE + 1))
+
+
+def _forms(secret: str) -> Iterator[str]:
+    """A secret as it may be found: plain, in JSON, in a url, in base64 at each of the three places it can begin."""
+    if len(secret) < MIN_LENGTH:
+        return
+    yield secret
+    for ascii_only in (True, False):
+        yield json.dumps(secret, ensure_ascii=ascii_only)[1:-1]
+    raw = secret.encode("utf-8", "surrogatepass")
+    yield from (quote(raw, safe=""), quote(raw), quote_plus(raw))
+    for before in range(3):
+        # What the bytes before and after contribute to the first and last digits is cut away.
+        start = (0, 2, 3)[before]
+        end = -(len(raw) + before) % 3
+        whole = base64.b64encode(b"\0" * before + raw).decode().rstrip("=")
+        core = whole[start : len(whole) - (1 if end else 0)]
+        if len(core) >= _LEAST_ENCODED:
+            yield core
+            yield core.replace("+", "-").replace("/", "_")
+    if len(raw) >= _LEAST_ENCODED:
+        yield raw.hex()
