@@ -1,123 +1,105 @@
 """How each tool is announced: its name, its schemas, and honest hints of what it does to files."""
 
+import functools
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
-
-from mcp_types import ToolAnnotations
 
 from squidbot.servers.filesystem import models, tools
 from squidbot.servers.filesystem.sandbox import Sandbox
-from squidbot.servers.filesystem.tools import Answer
+from squidbot.servers.tools import Answer, Tool, changing, reading
 
 
-@dataclass(frozen=True, slots=True)
-class FileTool:
-    """One tool: how it is announced, and what it does."""
+def _alone(run: Callable[[Sandbox, Any], Answer]) -> Callable[[Sandbox, Any], Answer]:
+    """Looking, deciding and writing as one step, whoever else changes something."""
 
-    name: str
-    title: str
-    description: str
-    arguments: type[models.Arguments]
-    result: type[models.Result]
-    annotations: ToolAnnotations
-    run: Callable[[Sandbox, Any], Answer]
+    @functools.wraps(run)
+    def alone(sandbox: Sandbox, asked: Any) -> Answer:
+        with sandbox.changing:
+            return run(sandbox, asked)
 
-    @property
-    def changes(self) -> bool:
-        return not self.annotations.read_only_hint
+    return alone
 
 
-def _reading() -> ToolAnnotations:
-    return ToolAnnotations(read_only_hint=True, open_world_hint=False)
-
-
-def _changing(*, destructive: bool, idempotent: bool) -> ToolAnnotations:
-    return ToolAnnotations(
-        read_only_hint=False, destructive_hint=destructive, idempotent_hint=idempotent, open_world_hint=False
-    )
-
-
-TOOLS: tuple[FileTool, ...] = (
-    FileTool(
+TOOLS: tuple[Tool[Sandbox], ...] = (
+    Tool(
         "read_file",
         "Read a file",
         "Read a file. Text comes by lines, from 'offset' on; images, sounds and other binary files come whole.",
         models.ReadFile,
         models.FileContent,
-        _reading(),
+        reading(),
         tools.read_file,
     ),
-    FileTool(
+    Tool(
         "write_file",
         "Write a file",
         "Create a file, or replace all of its content. To change a part of a file, use edit_file.",
         models.WriteFile,
         models.Written,
-        _changing(destructive=True, idempotent=True),
-        tools.write_file,
+        changing(destructive=True, idempotent=True),
+        _alone(tools.write_file),
     ),
-    FileTool(
+    Tool(
         "edit_file",
         "Edit a file",
         "Replace a text in a file by another. The text must be there exactly once, unless replace_all is set.",
         models.EditFile,
         models.Edited,
-        _changing(destructive=True, idempotent=False),
-        tools.edit_file,
+        changing(destructive=True, idempotent=False),
+        _alone(tools.edit_file),
     ),
-    FileTool(
+    Tool(
         "list_directory",
         "List a directory",
         "List files and directories, with 'depth' also those further down.",
         models.ListDirectory,
         models.Listing,
-        _reading(),
+        reading(),
         tools.list_directory,
     ),
-    FileTool(
+    Tool(
         "search_files",
         "Search files",
         "Find files by name ('glob'), lines by text ('text'), or lines in the files of that name (both).",
         models.SearchFiles,
         models.Found,
-        _reading(),
+        reading(),
         tools.search_files,
     ),
-    FileTool(
+    Tool(
         "move_file",
         "Move a file",
         "Move or rename a file or a directory. The directory of the destination must exist.",
         models.MoveFile,
         models.Moved,
-        _changing(destructive=True, idempotent=False),
-        tools.move_file,
+        changing(destructive=True, idempotent=False),
+        _alone(tools.move_file),
     ),
-    FileTool(
+    Tool(
         "file_info",
         "Show file details",
         "Tell kind, size, time of change and permissions of a file or directory, without its content.",
         models.FileInfo,
         models.Info,
-        _reading(),
+        reading(),
         tools.file_info,
     ),
-    FileTool(
+    Tool(
         "create_directory",
         "Create a directory",
         "Create a directory, and those above it that are missing. It may exist already.",
         models.CreateDirectory,
         models.Made,
-        _changing(destructive=False, idempotent=True),
-        tools.create_directory,
+        changing(destructive=False, idempotent=True),
+        _alone(tools.create_directory),
     ),
-    FileTool(
+    Tool(
         "delete_file",
         "Delete a file",
         "Delete a file, a link or an empty directory, for good.",
         models.DeleteFile,
         models.Deleted,
-        _changing(destructive=True, idempotent=False),
-        tools.delete_file,
+        changing(destructive=True, idempotent=False),
+        _alone(tools.delete_file),
     ),
 )

@@ -5,7 +5,7 @@ import io
 import re
 from itertools import takewhile
 
-from squidbot.servers.filesystem.sandbox import Refused
+from squidbot.servers.refusal import Refused
 
 _CONTEXT = 3
 _MAX_WINDOW = 2_000

@@ -2,9 +2,10 @@
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from squidbot.servers.filesystem.sandbox import Kind
+from squidbot.servers.tools import Arguments, Result
 
 MAX_TEXT = 256_000
 """Characters of one answer of read_file; more is read in parts."""
@@ -17,18 +18,6 @@ Path = Annotated[
     str,
     Field(min_length=1, max_length=4096, description="Path from the folder of this server, such as 'docs/plan.md'."),
 ]
-
-
-class Arguments(BaseModel):
-    """Arguments of a tool; a name that it does not have is an error, not ignored."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Result(BaseModel):
-    """The structured part of an answer."""
-
-    model_config = ConfigDict(frozen=True)
 
 
 class ReadFile(Arguments):

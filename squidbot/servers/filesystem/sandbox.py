@@ -18,6 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+from squidbot.servers.refusal import Refused
+
 Kind: TypeAlias = Literal["file", "directory", "symlink", "other"]
 Parts: TypeAlias = tuple[str, ...]
 
@@ -26,10 +28,6 @@ _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _CANDIDATES = 2_000
-
-
-class Refused(Exception):
-    """Why something cannot be done and what to do instead, in words for whoever asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +57,14 @@ def parts_of(path: str) -> Parts:
         elif name not in {"", "."}:
             parts.append(name)
     return tuple(parts)
+
+
+def changeable(path: str) -> Parts:
+    """The components of a path at which something may be changed: nothing of git's own, whose files can name programs to run."""
+    parts = parts_of(path)
+    if any(name.casefold() == ".git" for name in parts):
+        raise Refused(f"path {path!r} is git's own, and is not changed here: use git's tools")
+    return parts
 
 
 def shown(parts: Parts) -> str:

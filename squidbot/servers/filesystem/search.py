@@ -20,7 +20,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from squidbot.servers.filesystem.reading import HEAD, bounded_lines
-from squidbot.servers.filesystem.sandbox import Entry, Parts, Refused, Sandbox, parts_of
+from squidbot.servers.filesystem.sandbox import Entry, Parts, Sandbox, parts_of
+from squidbot.servers.refusal import Refused
 
 MAX_DEPTH = 64
 MAX_FILE = 100_000_000

@@ -4,7 +4,6 @@ import base64
 import binascii
 import os
 import stat
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
@@ -12,7 +11,6 @@ from urllib.parse import quote
 from mcp_types import (
     AudioContent,
     BlobResourceContents,
-    ContentBlock,
     EmbeddedResource,
     ImageContent,
     TextContent,
@@ -21,16 +19,10 @@ from mcp_types import (
 from squidbot.servers.filesystem import models
 from squidbot.servers.filesystem.editing import replace_exactly, unified_diff
 from squidbot.servers.filesystem.reading import HEAD, kind_of, mime_type, read_lines
-from squidbot.servers.filesystem.sandbox import Entry, Refused, Sandbox, parts_of, shown
+from squidbot.servers.filesystem.sandbox import Entry, Sandbox, changeable, parts_of, shown
 from squidbot.servers.filesystem.search import MAX_FILE, Query, search
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """The structured part of an answer, and the blocks that a model reads."""
-
-    result: models.Result
-    blocks: tuple[ContentBlock, ...]
+from squidbot.servers.refusal import Refused
+from squidbot.servers.tools import Answer, said
 
 
 def read_file(sandbox: Sandbox, asked: models.ReadFile) -> Answer:
@@ -67,17 +59,17 @@ def read_file(sandbox: Sandbox, asked: models.ReadFile) -> Answer:
 
 def write_file(sandbox: Sandbox, asked: models.WriteFile) -> Answer:
     """A new file, or a new content for one."""
-    parts = parts_of(asked.path)
+    parts = changeable(asked.path)
     data = _decoded(asked)
     _bounded(data)
     created = sandbox.write(parts, data)
     result = models.Written(path=shown(parts), size=len(data), created=created)
-    return _said(result, f"{'created' if created else 'replaced'} {result.path!r}, {len(data)} bytes")
+    return said(result, f"{'created' if created else 'replaced'} {result.path!r}, {len(data)} bytes")
 
 
 def edit_file(sandbox: Sandbox, asked: models.EditFile) -> Answer:
     """A text replaced in a file, and the difference."""
-    parts = parts_of(asked.path)
+    parts = changeable(asked.path)
     path = shown(parts)
     with sandbox.file(parts) as descriptor, open(descriptor, "rb", closefd=False) as file:
         data = file.read(models.MAX_BINARY + 1)
@@ -91,7 +83,7 @@ def edit_file(sandbox: Sandbox, asked: models.EditFile) -> Answer:
     _bounded(changed)
     sandbox.write(parts, changed)
     result = models.Edited(path=path, replacements=count, diff=unified_diff(path, before, after))
-    return _said(result, result.diff or "nothing changed: old_text and new_text are the same")
+    return said(result, result.diff or "nothing changed: old_text and new_text are the same")
 
 
 def list_directory(sandbox: Sandbox, asked: models.ListDirectory) -> Answer:
@@ -107,7 +99,7 @@ def list_directory(sandbox: Sandbox, asked: models.ListDirectory) -> Answer:
     lines = [_line(entry) for entry in entries] or ["(empty)"]
     if truncated:
         lines.append(f"[only the first {models.MAX_ENTRIES}: list a directory below, or use search_files]")
-    return _said(result, "\n".join(lines))
+    return said(result, "\n".join(lines))
 
 
 def search_files(sandbox: Sandbox, asked: models.SearchFiles) -> Answer:
@@ -125,12 +117,12 @@ def search_files(sandbox: Sandbox, asked: models.SearchFiles) -> Answer:
     ] or [f"nothing found in {found.searched} files and directories"]
     if found.cut:
         lines.append(f"[{found.cut}: there may be more; narrow the path, glob or text]")
-    return _said(result, "\n".join(lines))
+    return said(result, "\n".join(lines))
 
 
 def move_file(sandbox: Sandbox, asked: models.MoveFile) -> Answer:
     """A file or directory under another path."""
-    source, destination = parts_of(asked.source), parts_of(asked.destination)
+    source, destination = changeable(asked.source), changeable(asked.destination)
     moved, there = sandbox.entry(source), sandbox.find(destination)
     if there and there.kind == "directory":
         inside = shown((*destination, *source[-1:]))
@@ -143,7 +135,7 @@ def move_file(sandbox: Sandbox, asked: models.MoveFile) -> Answer:
         raise Refused(f"{there.path!r} exists: use another destination, or set overwrite to replace it")
     sandbox.move(source, destination)
     result = models.Moved(source=moved.path, destination=shown(destination), replaced=there is not None)
-    return _said(result, f"moved {result.source!r} to {result.destination!r}")
+    return said(result, f"moved {result.source!r} to {result.destination!r}")
 
 
 def file_info(sandbox: Sandbox, asked: models.FileInfo) -> Answer:
@@ -154,20 +146,20 @@ def file_info(sandbox: Sandbox, asked: models.FileInfo) -> Answer:
         mode=stat.filemode(entry.mode)[1:],
         mime_type=mime_type(entry.path) if entry.kind == "file" else None,
     )
-    return _said(result, "\n".join(f"{name}: {value}" for name, value in result.model_dump(exclude_none=True).items()))
+    return said(result, "\n".join(f"{name}: {value}" for name, value in result.model_dump(exclude_none=True).items()))
 
 
 def create_directory(sandbox: Sandbox, asked: models.CreateDirectory) -> Answer:
     """A directory, and those above it."""
-    parts = parts_of(asked.path)
+    parts = changeable(asked.path)
     result = models.Made(path=shown(parts), created=sandbox.make_directory(parts))
-    return _said(result, f"{'created' if result.created else 'already there:'} {result.path!r}")
+    return said(result, f"{'created' if result.created else 'already there:'} {result.path!r}")
 
 
 def delete_file(sandbox: Sandbox, asked: models.DeleteFile) -> Answer:
     """A file, a link or an empty directory less."""
-    entry = sandbox.remove(parts_of(asked.path))
-    return _said(models.Deleted(path=entry.path, kind=entry.kind), f"deleted {entry.kind} {entry.path!r}")
+    entry = sandbox.remove(changeable(asked.path))
+    return said(models.Deleted(path=entry.path, kind=entry.kind), f"deleted {entry.kind} {entry.path!r}")
 
 
 def _binary(result: models.FileContent, data: bytes) -> Answer:
@@ -220,7 +212,3 @@ def _line(entry: models.EntryInfo) -> str:
 
 def _text(text: str) -> TextContent:
     return TextContent(text=text)
-
-
-def _said(result: models.Result, text: str) -> Answer:
-    return Answer(result, (_text(text),))

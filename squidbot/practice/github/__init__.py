@@ -1,0 +1,1 @@
+"""The forge: the part of GitHub's REST API that the github server and its neighbours use."""
