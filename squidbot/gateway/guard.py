@@ -1,0 +1,128 @@
+"""The outermost wall: foreign hosts and origins, too many at once, and the headers that every answer carries."""
+
+from collections.abc import Callable
+from typing import Any
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from squidbot.gateway.answers import error
+from squidbot.gateway.hosts import HostRules
+
+MOST_AT_ONCE = 1_000
+"""Requests and streams that are open at a time; one more is refused, and the others live on."""
+PROBES = frozenset({"/healthz", "/readyz"})
+"""Asked by machines that know us by a bare address; they learn nothing but yes or no."""
+_HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+    "Cache-Control": "no-store",
+}
+"""Set wherever the part that answers has not set its own."""
+_SHARED = ("/mcp", "/api/")
+"""Paths that a page of another, allowed origin may use: with a token in a header, never with a cookie."""
+_PREFLIGHT = {
+    "Access-Control-Allow-Methods": "GET, POST, DELETE",
+    "Access-Control-Allow-Headers": "Authorization, Content-Type, Accept, Last-Event-ID, Mcp-Session-Id, "
+    "Mcp-Protocol-Version, Mcp-Method, Mcp-Name",
+    "Access-Control-Max-Age": "600",
+}
+_EXPOSED = "Mcp-Session-Id, WWW-Authenticate, Retry-After"
+
+
+class Guard:
+    """Wraps the whole application. `on_fault` hears of what nobody expected; whoever asked hears only that it happened."""
+
+    def __init__(self, app: ASGIApp, rules: HostRules, *, on_fault: Callable[[BaseException], None]) -> None:
+        self._app = app
+        self._rules = rules
+        self._on_fault = on_fault
+        self.open = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "websocket":
+            await send({"type": "websocket.close", "code": 1008})
+            return
+        if scope["type"] != "http":
+            return
+        headers = Headers(scope=scope)
+        origin = headers.get("origin")
+        refused = self._refused(scope, headers)
+        shared = self._shared_with(scope, headers, origin) if refused is None else None
+        answer = _Answer(send, shared)
+        if shared is not None and _is_preflight(scope, headers):
+            refused = Response(status_code=204, headers=_PREFLIGHT)
+        if refused is not None:
+            await refused(scope, receive, answer)
+            return
+        self.open += 1
+        try:
+            await self._app(scope, receive, answer)
+        except Exception as fault:  # noqa: BLE001  the last one who can answer
+            self._on_fault(fault)
+            if not answer.begun:
+                await _FAULT(scope, receive, answer)
+        finally:
+            self.open -= 1
+
+    def _refused(self, scope: Scope, headers: Headers) -> Response | None:
+        if scope["path"] in PROBES:
+            return None
+        hosts = headers.getlist("host")
+        if len(hosts) != 1 or not self._rules.allows_host(hosts[0]):
+            hint = "Add the name to 'gateway.allowed_hosts' in the settings, if it is one of this gateway's."
+            return error(421, "foreign_host", "this gateway does not answer by that name", hint=hint)
+        origins = headers.getlist("origin")
+        if len(origins) > 1 or (origins and not self._rules.allows_origin(origins[0], hosts[0])):
+            hint = (
+                "Add the origin to 'gateway.allowed_origins' in the settings, if its pages may speak to this gateway."
+            )
+            return error(403, "foreign_origin", "pages of that origin may not speak to this gateway", hint=hint)
+        if self.open >= MOST_AT_ONCE:
+            message = f"{MOST_AT_ONCE} requests are under way already"
+            return error(503, "busy", message, hint="Try again in a moment.", headers={"Retry-After": "1"})
+        return None
+
+    def _shared_with(self, scope: Scope, headers: Headers, origin: str | None) -> str | None:
+        """The origin of another page that may read the answer."""
+        if origin is None or not scope["path"].startswith(_SHARED):
+            return None
+        host = headers.get("host", "")
+        own = self._rules.is_own(origin, host)
+        return origin if not own and self._rules.allows_origin(origin, host) else None
+
+
+class _Answer:
+    """What goes out, with the headers that are missing."""
+
+    def __init__(self, send: Send, shared: str | None) -> None:
+        self._send = send
+        self._shared = shared
+        self.begun = False
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.begun = True
+            headers = MutableHeaders(raw=[*message.get("headers", ())])
+            for name, value in _HEADERS.items():
+                headers.setdefault(name, value)
+            if self._shared is not None:
+                headers["Access-Control-Allow-Origin"] = self._shared
+                headers["Access-Control-Expose-Headers"] = _EXPOSED
+                headers["Cross-Origin-Resource-Policy"] = "cross-origin"
+                headers.add_vary_header("Origin")
+            message = {**message, "headers": headers.raw}
+        await self._send(message)
+
+
+def _is_preflight(scope: Scope, headers: Headers) -> bool:
+    return scope["method"] == "OPTIONS" and "access-control-request-method" in headers
+
+
+_FAULT: Any = error(500, "internal", "internal error", hint="This is a fault of squidbot; its log says where.")

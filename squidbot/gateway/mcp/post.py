@@ -1,0 +1,75 @@
+"""One HTTP request on its arrival, and the errors that both eras answer with."""
+
+from collections.abc import Awaitable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mcp.server.runner import modern_error_data
+from mcp.shared.inbound import ERROR_CODE_HTTP_STATUS
+from mcp_types import INVALID_REQUEST
+from starlette.types import Receive, Send
+
+from squidbot.core.domain.members import Principal
+from squidbot.gateway.mcp.exchange import Headers, Reply
+from squidbot.gateway.mcp.seal import Seal
+from squidbot.gateway.mcp.server import DoorServer
+
+_JSON = ("*/*", "application/*", "application/json")
+_STREAM = ("*/*", "text/*", "text/event-stream")
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """A request, from whom, to which part of the door."""
+
+    headers: Mapping[str, str]
+    lines: Sequence[tuple[str, str]]
+    """The headers as they came, one by one."""
+    principal: Principal
+    server: str | None
+    door: DoorServer
+    seal: Seal
+    send: Send
+    receive: Receive
+
+    def accepts(self, kinds: Sequence[str]) -> bool:
+        """Whether the client takes one of these kinds of answers."""
+        accepted = [part.split(";")[0].strip().lower() for part in self.headers.get("accept", "").split(",")]
+        return any(kind in accepted for kind in kinds)
+
+    @property
+    def accepts_stream(self) -> bool:
+        return self.accepts(_STREAM)
+
+    def unacceptable(self) -> Reply | None:
+        """What is wrong with the headers of a POST, whatever is in it."""
+        if not (self.accepts(_JSON) and self.accepts_stream):
+            words = "Not Acceptable: Client must accept both application/json and text/event-stream"
+            return failure(406, INVALID_REQUEST, words)
+        if self.headers.get("content-type", "").split(";")[0].strip().lower() != "application/json":
+            return failure(415, INVALID_REQUEST, "Unsupported Media Type: Content-Type must be application/json")
+        return None
+
+
+def failure(
+    status: int, code: int, message: str, *, data: Any = None, name: str | int | None = None, headers: Headers = ()
+) -> Reply:
+    """An error that is no answer of a server's."""
+    error = {"code": code, "message": message, **({} if data is None else {"data": data})}
+    return Reply(status, {"jsonrpc": "2.0", "id": name, "error": error}, headers)
+
+
+async def outcome(work: Awaitable[Mapping[str, Any]], name: str | int, *, modern: bool) -> Reply:
+    """The answer to a request: its result, or an error that says nothing of our insides."""
+    try:
+        return Reply(200, {"jsonrpc": "2.0", "id": name, "result": await work})
+    except Exception as error:  # noqa: BLE001  whatever it is, the client gets an answer
+        said = modern_error_data(error)
+        status = ERROR_CODE_HTTP_STATUS.get(said.code, 200) if modern else 200
+        return failure(status, said.code, said.message, data=said.data, name=name)
+
+
+def request_id(message: Mapping[str, Any]) -> str | int | None:
+    """The id of a request, if it has one that can be answered."""
+    name = message.get("id")
+    return name if isinstance(name, str | int) and not isinstance(name, bool) else None
