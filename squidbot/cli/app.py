@@ -19,6 +19,17 @@ _COMMANDS = {
     "tools": ("squidbot.cli.tools:tools", "List, show and call the tools of all servers."),
     "prompts": ("squidbot.cli.prompts:prompts", "List and render prompts."),
     "resources": ("squidbot.cli.resources:resources", "List and read resources."),
+    "agent": ("squidbot.cli.agent:agent", "Let an agent of a role get something done, with the tools of that role."),
+    "models": ("squidbot.cli.models:models", "Which language models there are for the agent, and whether one answers."),
+    "roles": ("squidbot.cli.roles:roles", "Who may use what, why, and what a change would do."),
+    "audit": ("squidbot.cli.audit:audit", "The record of every call: follow, search, verify, export."),
+    "alerts": ("squidbot.cli.alerts:alerts", "What was unusual."),
+    "gateway": ("squidbot.cli.gateway:gateway", "Serve the tools to any MCP client, with a dashboard."),
+    "serve": ("squidbot.cli.serve:serve", "The same door over stdio, for clients that only start commands."),
+    "status": ("squidbot.cli.status:status", "Ask the running gateway how it is."),
+    "tokens": ("squidbot.cli.tokens:tokens", "Make, list and take back tokens for the gateway."),
+    "connect": ("squidbot.cli.connect:connect", "Put the gateway into an MCP client's configuration."),
+    "practice": ("squidbot.cli.practice:practice", "A local forge and tracker to try everything with, and a story."),
     "doctor": ("squidbot.cli.doctor:doctor", "Find out what is wrong, and what to do about it."),
 }
 
@@ -50,4 +61,6 @@ def main(arguments: list[str]) -> int:
         return USAGE
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the last one who can put it into words
         return invocation.output.fail(explained(error), traceback=error if invocation.verbosity > 1 else None)
+    finally:
+        invocation.close()
     return exit_code if isinstance(exit_code, int) else DONE

@@ -3,7 +3,7 @@
 import importlib.metadata
 import platform
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -14,9 +14,11 @@ from squidbot._version import __version__
 from squidbot.cli.exits import DONE, FAILED
 from squidbot.cli.grammar import Command
 from squidbot.cli.invocation import Invocation
-from squidbot.cli.shapes import status_json, tokens_of
 from squidbot.core.domain.errors import ConfigError
+from squidbot.core.domain.role_review import dangling
 from squidbot.core.domain.servers import ServerStatus
+from squidbot.core.domain.shapes import status_json, tokens_of
+from squidbot.core.domain.tools import ToolDefinition
 
 if TYPE_CHECKING:
     from squidbot.config.schema import Settings
@@ -40,7 +42,11 @@ class Examined:
     """A server that was tried, and what its tools cost a model."""
 
     status: ServerStatus
-    tokens: int
+    tools: Sequence[ToolDefinition]
+
+    @property
+    def tokens(self) -> int:
+        return tokens_of(self.tools)
 
 
 @click.command(cls=Command, example="squidbot doctor --json")
@@ -50,18 +56,21 @@ def doctor(call: Invocation) -> int:
     call.says_what_is_wrong()
     findings = list(_state_findings(call.container.state()))
     examined: list[Examined] = []
+    roles: dict[str, int] = {}
     source = None
     try:
         source = call.settings.source
         findings += _advice_findings(call.settings)
         examined = call.run(lambda: _examine(call))
         findings += _server_findings(examined)
+        findings += _grant_findings(call, examined)
+        roles = _role_costs(call, examined)
     except ConfigError as error:
         findings += _settings_findings(error)
     if call.json:
-        call.output.document(_document(call, findings, examined))
+        call.output.document({**_document(call, findings, examined), "roles": roles})
     else:
-        _report(call, findings, examined, source=source)
+        _report(call, findings, examined, roles, source=source)
     return FAILED if findings else DONE
 
 
@@ -70,7 +79,7 @@ async def _examine(call: Invocation) -> list[Examined]:
     async with call.container.client() as client:
         with call.output.waiting("Starting all servers…"):
             await client.connect_all()
-        return [Examined(status, tokens_of(client.get_available_tools(status.name))) for status in client.statuses()]
+        return [Examined(status, client.get_available_tools(status.name)) for status in client.statuses()]
 
 
 def _state_findings(folder: Path) -> Iterator[Finding]:
@@ -117,6 +126,27 @@ def _server_findings(examined: Sequence[Examined]) -> Iterator[Finding]:
         )
 
 
+def _grant_findings(call: Invocation, examined: Sequence[Examined]) -> Iterator[Finding]:
+    """Grants of the settings that nothing answers to; only servers that came up can tell."""
+    ready = {server.status.name: [tool.tool for tool in server.tools] for server in examined if _is_ready(server)}
+    for grant in dangling(call.container.mapper(), ready, known=list(call.container.mcp_config().servers)):
+        hint = f"Did you mean {grant.nearest!r}?" if grant.nearest else None
+        message = f"it is granted {grant.tool!r} of server {grant.server!r}, which is not there"
+        yield Finding("warning", f"roles.{grant.role}", message, hint)
+
+
+def _role_costs(call: Invocation, examined: Sequence[Examined]) -> dict[str, int]:
+    """What each role's list of tools costs a model; roles without any tool here are left out."""
+    mapper = call.container.mapper()
+    tools = [tool for server in examined for tool in server.tools]
+    listed = {role: [tool for tool in tools if mapper.can_use_tool(role, *tool.id)] for role in mapper.roles}
+    return {role: tokens_of(found) for role, found in listed.items() if found}
+
+
+def _is_ready(server: Examined) -> bool:
+    return server.status.state == "ready"
+
+
 def _document(call: Invocation, findings: Sequence[Finding], examined: Sequence[Examined]) -> dict[str, Any]:
     clean = call.output.clean
     return {
@@ -128,7 +158,12 @@ def _document(call: Invocation, findings: Sequence[Finding], examined: Sequence[
 
 
 def _report(
-    call: Invocation, findings: Sequence[Finding], examined: Sequence[Examined], *, source: Path | None
+    call: Invocation,
+    findings: Sequence[Finding],
+    examined: Sequence[Examined],
+    roles: Mapping[str, int],
+    *,
+    source: Path | None,
 ) -> None:
     versions = _versions()
     call.output.heading(
@@ -139,6 +174,9 @@ def _report(
     if examined:
         headers = ("server", "transport", "state", "tools", "tokens", "protocol")
         call.output.table(headers, [_row(server) for server in examined])
+        call.output.write("")
+    if roles:
+        call.output.table(("role", "tokens of its tools"), [(role, f"{tokens:,}") for role, tokens in roles.items()])
         call.output.write("")
     for finding in findings:
         call.output.labelled(finding.severity, f"{finding.where}: {finding.message}", hint=finding.hint)

@@ -9,6 +9,10 @@ from squidbot.core.domain.errors import (
     MCPConnectionError,
     MCPProtocolError,
     MCPRequestRefused,
+    ModelError,
+    NotAllowed,
+    NotFound,
+    NotRecorded,
     RateLimited,
     SquidbotError,
     ToolNotPermitted,
@@ -31,7 +35,10 @@ _KINDS: tuple[tuple[type[SquidbotError], str, int], ...] = (
     (UnknownTool, "unknown_tool", USAGE),
     (InvalidArguments, "invalid_arguments", USAGE),
     (ToolNotPermitted, "not_permitted", REFUSED),
+    (NotAllowed, "not_allowed", REFUSED),
+    (NotFound, "not_found", USAGE),
     (RateLimited, "limited", REFUSED),
+    (NotRecorded, "not_recorded", FAILED),
     (MCPConnectionError, "unavailable", UNAVAILABLE),
     (MCPRequestRefused, "request_refused", FAILED),
     (MCPProtocolError, "protocol", FAILED),
@@ -39,11 +46,18 @@ _KINDS: tuple[tuple[type[SquidbotError], str, int], ...] = (
 )
 
 
+_MODEL_USAGE = frozenset({"missing", "auth", "unknown_model", "no_tools"})
+"""What is wrong with the settings of a model, rather than with the model."""
+
+
 def explained(error: BaseException) -> CommandError:
     """`error` in the words and with the codes of the outer surface."""
     match error:
         case CommandError():
             return error
+        case ModelError(kind=kind):
+            exit_code = USAGE if kind in _MODEL_USAGE else FAILED
+            return CommandError(str(error), code="model", exit_code=exit_code, hint=error.hint)
         case SquidbotError():
             code, exit_code = next((code, exit_code) for kind, code, exit_code in _KINDS if isinstance(error, kind))
             return CommandError(str(error), code=code, exit_code=exit_code, hint=error.hint)

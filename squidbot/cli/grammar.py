@@ -71,6 +71,36 @@ class ServerName(click.ParamType[str]):
         return [CompletionItem(name) for name in names if name.startswith(incomplete)]
 
 
+class RoleName(click.ParamType[str]):
+    """The name of a role; shells complete those that ship and those of the settings."""
+
+    name = "role"
+
+    def shell_complete(
+        self,
+        ctx: click.Context,
+        param: click.Parameter,  # noqa: ARG002 - click's signature
+        incomplete: str,
+    ) -> list[CompletionItem]:
+        from squidbot.config.load import find_settings, read_settings
+        from squidbot.core.domain.shipped_roles import SHIPPED
+
+        names = list(SHIPPED)
+        try:
+            file = find_settings(ctx.ensure_object(Invocation).config)
+            names += [name for name in read_settings(file).roles if name not in SHIPPED] if file else []
+        except SquidbotError:  # nobody reads an error while completing
+            return []
+        return [CompletionItem(name) for name in names if name.startswith(incomplete)]
+
+
+def role_option(command: Any) -> Any:
+    """`--role R`: in whose name a command asks."""
+    return click.option(
+        "--role", type=RoleName(), metavar="ROLE", help="In this role; else agent.role of the settings, else operator."
+    )(command)
+
+
 class Command(click.Command):
     """A command with the common options and an example at the end of its help."""
 

@@ -1,22 +1,26 @@
 """One run of the program: what was chosen on the command line, and the parts a command needs, made on first use."""
 
 import asyncio
+import getpass
+import os
 import signal
-from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Sequence
-from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Mapping, Sequence
+from contextlib import ExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from squidbot.cli.lookup import unknown
 from squidbot.cli.output import Output
-from squidbot.core.domain.errors import MCPConnectionError
+from squidbot.core.domain.callers import OPERATOR, Caller
+from squidbot.core.domain.errors import ConfigError, MCPConnectionError
 from squidbot.core.domain.servers import ServerStatus
+from squidbot.core.domain.tools import ToolId
 
 if TYPE_CHECKING:
     from squidbot.config.schema import Settings
-    from squidbot.container import Container, MCPClient
+    from squidbot.container import AgentMCPService, Container, SQLStore
 
 T = TypeVar("T")
 
@@ -28,6 +32,11 @@ class Invocation:
     config: Path | None = None
     json: bool = False
     verbosity: int = 0
+    lazy: bool = True
+    """Whether servers start at first use, as is right for all commands but one that stays."""
+    converses: bool = False
+    """Whether whoever calls may be asked something in return: then servers are told that they may ask."""
+    _open: ExitStack = field(default_factory=ExitStack)
 
     @cached_property
     def output(self) -> Output:
@@ -37,10 +46,39 @@ class Invocation:
     def container(self) -> "Container":
         from squidbot.container import Container
 
-        container = Container(settings_file=self.config, lazy=True)
+        self._join_practice()
+        container = Container(settings_file=self.config, lazy=self.lazy, converses=self.converses)
         container.logging(verbosity=self.verbosity)
-        self.output.secrets = container.secrets()
+        self.output.redactor = container.redactor()
         return container
+
+    def close(self) -> None:
+        """End what was started for this command."""
+        self._open.close()
+
+    def _join_practice(self) -> None:
+        """Settings that are for practice get the world that they speak of, without anybody having to start it."""
+        from squidbot.config.load import find_settings
+        from squidbot.config.state import state_folder
+
+        with suppress(ConfigError):
+            file = find_settings(self.config)
+            if file is None or b"SQUIDBOT_PRACTICE_" not in file.read_bytes():
+                return
+            from squidbot.cli.practice_world import is_wanted, practice_world, variables
+
+            if is_wanted(file):
+                directions = self._open.enter_context(practice_world(state_folder() / "practice"))
+                os.environ.update(variables(directions))
+
+    def practise(self) -> None:
+        """Without settings: those of the practice world, which answers as long as this command runs."""
+        from squidbot.cli.practice_world import practice_settings, practice_world
+        from squidbot.config.schema import Settings
+        from squidbot.config.state import state_folder
+
+        directions = self._open.enter_context(practice_world(state_folder() / "practice"))
+        self.container.settings.override(practice_settings(Settings(), directions))
 
     def says_what_is_wrong(self) -> None:
         """Keep warnings out of the log unless asked: this command's answer is what they say."""
@@ -58,18 +96,83 @@ class Invocation:
             raise unknown(name, list(servers), kind="server")
         return name
 
+    def caller(self, role: str | None) -> Caller:
+        """Who asks: in the role that was named, else in the settings' own, else the person at this machine."""
+        return Caller(role or self.settings.agent.role or OPERATOR, member=f"local:{_user()}", origin="cli")
+
+    async def known_role(self, door: "AgentMCPService", role: str | None) -> Caller:
+        """The caller in a role, if there is such a role. Raises CommandError with the roles that there are."""
+        caller = self.caller(role)
+        await door.permissions.refresh(caller)
+        if not caller.is_operator and caller.role not in door.permissions.mapper.roles:
+            raise unknown(caller.role, [*door.permissions.mapper.roles, OPERATOR], kind="role")
+        return caller
+
     @asynccontextmanager
-    async def client(self, servers: Collection[str] | None = None) -> "AsyncIterator[MCPClient]":
-        """The client, with the tools of `servers`, else of all, known. Raises MCPConnectionError if none can be."""
-        async with self.container.client() as client:
-            with self.output.waiting("Asking the servers…"):
-                await client.prepare(servers)
-            check_available(
-                [status for status in client.statuses() if servers is None or status.name in servers],
-                needed={name for name, server in self.container.mcp_config().servers.items() if server.required}
-                | set(servers or ()),
-            )
-            yield client
+    async def door(
+        self, servers: Collection[str] | None = None, *, start: bool = True, only_looks: bool = False
+    ) -> "AsyncIterator[AgentMCPService]":
+        """The guarded door, with what `servers`, else all, offer known. Raises MCPConnectionError if none can be.
+
+        Without `start` only what is known from the last time is known. Who `only_looks` leaves no record: for that the
+        record is not even opened.
+        """
+        client, door = self.container.client(), self.container.service()
+        async with client if only_looks else door:
+            if start:
+                with self.output.waiting("Asking the servers…"):
+                    await client.prepare(servers)
+                check_available(
+                    [status for status in client.statuses() if servers is None or status.name in servers],
+                    needed={name for name, server in self.container.mcp_config().servers.items() if server.required}
+                    | set(servers or ()),
+                )
+            else:
+                client.recall()
+            yield door
+
+    async def new_token(self, role: str, *, name: str, expires: float | None = None) -> dict[str, str]:
+        """A token for a role, good at once in a running gateway: `id`, and `token`, which is seen only now."""
+        async with self.container.store():
+            await self.check_role(role)
+            made = await self.container.admission().create(self.caller(OPERATOR), role, name=name, expires=expires)
+            return {"id": made.record.id, "token": made.token}
+
+    async def revoke_tokens(self, names: Sequence[str]) -> None:
+        """Take tokens back. Raises NotRecorded."""
+        async with self.container.store():
+            for name in names:
+                await self.container.admission().revoke(self.caller(OPERATOR), name)
+
+    async def check_role(self, role: str) -> None:
+        """Raise CommandError unless there is such a role; a person and a right are none."""
+        permissions = self.container.service().permissions
+        await permissions.refresh(now=True)
+        if role not in permissions.mapper.roles:
+            raise unknown(role, list(permissions.mapper.roles), kind="role")
+
+    def record_change(self, server: str, what: str, document: Mapping[str, Any]) -> None:
+        """Write down that the settings file is changed, and by whom. Raises NotRecorded."""
+
+        async def write() -> None:
+            async with self.container.store():
+                recorder = self.container.recorder()
+                attempt = recorder.attempt(
+                    self.caller(OPERATOR), ToolId(server, what), document, revision="", kind="settings"
+                )
+                await recorder.done(attempt, None)
+
+        try:
+            self.settings  # noqa: B018 - whoever repairs broken settings must be able to
+        except ConfigError:
+            return
+        self.run(write)
+
+    @asynccontextmanager
+    async def store(self) -> "AsyncIterator[SQLStore]":
+        """The record of all calls, and the grants made while running."""
+        async with self.container.store() as store:
+            yield store
 
     def run(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """Do `work` to its end, or until somebody interrupts; either way everything it opened is closed."""
@@ -77,6 +180,13 @@ class Invocation:
             return asyncio.run(_interruptible(work))
         except asyncio.CancelledError:
             raise KeyboardInterrupt from None
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a container's user may have no name
+        return "unknown"
 
 
 def check_available(statuses: Sequence[ServerStatus], *, needed: Collection[str]) -> None:

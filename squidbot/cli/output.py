@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 from squidbot.cli.errors import CommandError
-from squidbot.core.domain.text import blanked, visible
+from squidbot.core.domain.redaction import Redactor
+from squidbot.core.domain.text import visible
 from squidbot.core.ports import OnProgress
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.progress import Progress
 
 _SECONDS_BETWEEN_LINES = 0.1
 
@@ -25,8 +27,9 @@ class Output:
 
     def __init__(self, *, as_json: bool) -> None:
         self.as_json = as_json
-        self.secrets: set[str] = set()
-        """Values that appear nowhere, whoever says them."""
+        self._bars: list[Progress] = []
+        self.redactor = Redactor()
+        """Takes out what appears nowhere, whoever says it."""
 
     @property
     def on_terminal(self) -> bool:
@@ -38,9 +41,14 @@ class Output:
         """Whether the answer goes to a terminal that takes colour."""
         return _is_dressed(sys.stdout)
 
+    @property
+    def dressed_aside(self) -> bool:
+        """Whether what is said beside the answer goes to a terminal that takes colour."""
+        return _is_dressed(sys.stderr)
+
     def clean(self, text: str, *, newlines: bool = True) -> str:
         """Foreign words as they may be shown: no secret, no control character."""
-        return visible(blanked(text, self.secrets), newlines=newlines)
+        return visible(self.redactor.text(text), newlines=newlines)
 
     def document(self, value: Any) -> None:
         """The whole answer as JSON."""
@@ -88,6 +96,14 @@ class Output:
         if hint:
             self.write(f"  {self.clean(hint)}")
 
+    def tell(self, who: str, what: str) -> None:
+        """One line of something that happens, beside the answer if that is JSON."""
+        who, what = self.clean(who), self.clean(what, newlines=False)
+        word = who.strip()
+        if _is_dressed(sys.stderr if self.as_json else sys.stdout):
+            who = who.replace(word, click.style(word, fg=_COLORS.get(word, "cyan"), bold=True))
+        (self._aside if self.as_json else self.write)(f"{who} {what}")
+
     def note(self, text: str) -> None:
         """A word beside the answer, on stderr."""
         text = self.clean(text)
@@ -128,11 +144,20 @@ class Output:
             yield self._lines(text)
 
     @contextmanager
-    def _bar(self, text: str) -> Iterator[OnProgress]:
+    def bars(self) -> "Iterator[Progress]":
+        """Where calls show how far they are, on a terminal that takes colour; gone afterwards."""
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
         columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn())
-        with Progress(*columns, TimeElapsedColumn(), console=_console(sys.stderr), transient=True) as bar:
+        with (
+            Progress(*columns, TimeElapsedColumn(), console=_console(sys.stderr), transient=True) as bar,
+            self._showing(bar),
+        ):
+            yield bar
+
+    @contextmanager
+    def _bar(self, text: str) -> Iterator[OnProgress]:
+        with self.bars() as bar:
             task = bar.add_task(text, total=None)
 
             async def report(progress: float, total: float | None, message: str | None) -> None:
@@ -140,6 +165,27 @@ class Output:
                 bar.update(task, completed=progress, total=total, description=words)
 
             yield report
+
+    @contextmanager
+    def _showing(self, bar: "Progress") -> Iterator[None]:
+        self._bars.append(bar)
+        try:
+            yield
+        finally:
+            self._bars.remove(bar)
+
+    @contextmanager
+    def undisturbed(self) -> Iterator[None]:
+        """Nothing moves on the terminal meanwhile: somebody is typing."""
+        bars = list(self._bars)
+        for bar in bars:
+            bar.stop()
+        try:
+            yield
+        finally:
+            for bar in bars:
+                if bar in self._bars:
+                    bar.start()
 
     def _lines(self, text: str) -> OnProgress:
         last = float("-inf")
@@ -185,6 +231,14 @@ _COLORS = {
     "error": "red",
     "degraded": "yellow",
     "warning": "yellow",
+    "allowed": "green",
+    "refused": "yellow",
+    "limited": "yellow",
+    "timeout": "red",
+    "tool_error": "red",
+    "server_error": "red",
+    "cancelled": "yellow",
+    "unknown": "red",
 }
 
 

@@ -5,13 +5,13 @@ from collections.abc import Mapping
 import click
 
 from squidbot.cli.arguments import read_arguments
-from squidbot.cli.grammar import Group, ServerName
+from squidbot.cli.grammar import Group, ServerName, role_option
 from squidbot.cli.invocation import Invocation
 from squidbot.cli.lookup import find_one, nearest
 from squidbot.cli.results import Answers
-from squidbot.cli.shapes import prompt_json, rendered_json
 from squidbot.core.domain.errors import InvalidArguments, Problem
 from squidbot.core.domain.prompts import PromptDefinition, RenderedPrompt
+from squidbot.core.domain.shapes import prompt_json, rendered_json
 
 
 @click.group(cls=Group, example="squidbot prompts list")
@@ -21,14 +21,15 @@ def prompts() -> None:
 
 @prompts.command("list", example="squidbot prompts list --server everything")
 @click.option("--server", type=ServerName(), metavar="NAME", help="Only the prompts of this server.")
+@role_option
 @click.pass_obj
-def list_prompts(call: Invocation, server: str | None) -> None:
+def list_prompts(call: Invocation, server: str | None, role: str | None) -> None:
     """List the prompts of all servers."""
     servers = None if server is None else [call.known_server(server)]
 
     async def ask() -> list[PromptDefinition]:
-        async with call.client(servers) as client:
-            return client.get_prompts(server)
+        async with call.door(servers, only_looks=call.caller(role).is_operator) as door:
+            return door.prompts(await call.known_role(door, role), server)
 
     found = call.run(ask)
     if call.json:
@@ -44,8 +45,9 @@ def list_prompts(call: Invocation, server: str | None) -> None:
 @click.argument("name")
 @click.argument("arguments", nargs=-1, metavar="[KEY=VALUE]...")
 @click.option("--args", "whole", metavar="JSON", help="All arguments at once: a JSON object, or @FILE.")
+@role_option
 @click.pass_obj
-def render_prompt(call: Invocation, name: str, arguments: tuple[str, ...], whole: str | None) -> None:
+def render_prompt(call: Invocation, name: str, arguments: tuple[str, ...], whole: str | None, role: str | None) -> None:
     """Fill a prompt with its arguments and show the messages."""
     given = read_arguments(arguments, whole)
     texts = {
@@ -54,11 +56,12 @@ def render_prompt(call: Invocation, name: str, arguments: tuple[str, ...], whole
     }
 
     async def ask() -> tuple[PromptDefinition, RenderedPrompt]:
-        async with call.client() as client:
-            prompt = find_one(name, client.get_prompts(), names=_names, kind="prompt")
+        async with call.door() as door:
+            caller = await call.known_role(door, role)
+            prompt = find_one(name, door.source.get_prompts(), names=_names, kind="prompt")
             _check(prompt, texts)
             with call.output.waiting(f"Asking {prompt.server!r}…"):
-                return prompt, await client.render_prompt(prompt.server, prompt.prompt, texts)
+                return prompt, await door.render_prompt(caller, prompt.server, prompt.prompt, texts)
 
     prompt, rendered = call.run(ask)
     if call.json:

@@ -5,13 +5,13 @@ from collections.abc import Sequence
 import click
 
 from squidbot.cli.errors import CommandError
-from squidbot.cli.grammar import Group, ServerName
+from squidbot.cli.grammar import Group, ServerName, role_option
 from squidbot.cli.invocation import Invocation
 from squidbot.cli.lookup import unknown
 from squidbot.cli.results import Answers
-from squidbot.cli.shapes import content_json, resource_json
 from squidbot.core.domain.content import Content
 from squidbot.core.domain.prompts import ResourceDefinition
+from squidbot.core.domain.shapes import content_json, resource_json
 
 
 @click.group(cls=Group, example="squidbot resources list")
@@ -21,14 +21,15 @@ def resources() -> None:
 
 @resources.command("list", example="squidbot resources list --server everything")
 @click.option("--server", type=ServerName(), metavar="NAME", help="Only the resources of this server.")
+@role_option
 @click.pass_obj
-def list_resources(call: Invocation, server: str | None) -> None:
+def list_resources(call: Invocation, server: str | None, role: str | None) -> None:
     """List the resources of all servers; {…} in an address stands for a family of them."""
     servers = None if server is None else [call.known_server(server)]
 
     async def ask() -> list[ResourceDefinition]:
-        async with call.client(servers) as client:
-            return client.get_resources(server)
+        async with call.door(servers, only_looks=call.caller(role).is_operator) as door:
+            return door.resources(await call.known_role(door, role), server)
 
     found = call.run(ask)
     if call.json:
@@ -43,16 +44,18 @@ def list_resources(call: Invocation, server: str | None) -> None:
 @resources.command("read", example="squidbot resources read demo://resource/static/document/features.md")
 @click.argument("uri")
 @click.option("--server", type=ServerName(), metavar="NAME", help="The server that has it, where that is not clear.")
+@role_option
 @click.pass_obj
-def read_resource(call: Invocation, uri: str, server: str | None) -> None:
+def read_resource(call: Invocation, uri: str, server: str | None, role: str | None) -> None:
     """Read a resource."""
     servers = None if server is None else [call.known_server(server)]
 
     async def ask() -> tuple[str, tuple[Content, ...]]:
-        async with call.client(servers) as client:
-            owner = server or _owner(uri, client.get_resources())
+        async with call.door(servers) as door:
+            caller = await call.known_role(door, role)
+            owner = server or _owner(uri, door.source.get_resources())
             with call.output.waiting(f"Asking {owner!r}…"):
-                return owner, await client.read_resource(owner, uri)
+                return owner, (await door.read_resource(caller, owner, uri)).content
 
     owner, content = call.run(ask)
     if call.json:

@@ -13,8 +13,8 @@ from squidbot.cli.exits import DONE, UNAVAILABLE
 from squidbot.cli.grammar import Group, ServerName
 from squidbot.cli.invocation import Invocation, unavailable
 from squidbot.cli.lookup import unknown
-from squidbot.cli.shapes import status_json
 from squidbot.core.domain.servers import ServerStatus
+from squidbot.core.domain.shapes import status_json
 
 _TRANSPORTS = ("stdio", "sse", "websocket", "http")
 
@@ -83,7 +83,9 @@ def add_server(
     from squidbot.config.load import read_settings
 
     path = _settings_file(call)
-    write(path, name, {key: value for key, value in entry.items() if value})
+    given = {key: value for key, value in entry.items() if value}
+    call.record_change(name, "add", given)
+    write(path, name, given)
     _say_written(call, {"name": name, "file": str(path)}, f"Added {name!r} to {path}.")
     _, missing = read_settings(path).tools.mcp_servers[name].resolve()
     for problem in missing:
@@ -101,6 +103,7 @@ def remove_server(call: Invocation, name: str) -> None:
     names = _names_in(path)
     if name not in names:
         raise unknown(name, names, kind="server")
+    call.record_change(name, "remove", {"file": str(path)})
     write(path, name)
     _say_written(call, {"name": name, "file": str(path)}, f"Removed {name!r} from {path}.")
 
@@ -143,6 +146,7 @@ def import_servers(call: Invocation, file: Path, *, dry_run: bool) -> None:
     added = [name for name in found.servers if name not in present]
     if not dry_run:
         for name in added:
+            call.record_change(name, "import", {"file": str(file)})
             write(path, name, found.servers[name])
     skipped = [name for name in found.servers if name in present]
     if call.json:

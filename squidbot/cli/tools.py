@@ -3,25 +3,27 @@
 import json
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from squidbot.cli.arguments import GivenArguments, read_arguments, typed_arguments
 from squidbot.cli.errors import CommandError
 from squidbot.cli.exits import DONE, FAILED
-from squidbot.cli.grammar import Group, ServerName
+from squidbot.cli.grammar import Group, ServerName, role_option
 from squidbot.cli.invocation import Invocation, unavailable
 from squidbot.cli.lookup import find_one
+from squidbot.cli.person import TerminalPerson, at_terminal, run_with_person
 from squidbot.cli.results import Answers
-from squidbot.cli.shapes import result_json, tokens_of, tool_json
-from squidbot.core.domain.errors import InvalidArguments, MCPConnectionError, UnknownTool
+from squidbot.core.domain.callers import Caller
+from squidbot.core.domain.errors import MCPConnectionError, UnknownTool
 from squidbot.core.domain.naming import bare_name
 from squidbot.core.domain.schemas import flat_parameters
+from squidbot.core.domain.shapes import result_json, tokens_of, tool_json
 from squidbot.core.domain.tools import Parameter, ToolDefinition, ToolId, ToolResult
 
 if TYPE_CHECKING:
-    from squidbot.container import MCPClient
+    from squidbot.container import AgentMCPService
 
 
 @click.group(cls=Group, example="squidbot tools list")
@@ -31,14 +33,15 @@ def tools() -> None:
 
 @tools.command("list", example="squidbot tools list --server filesystem")
 @click.option("--server", type=ServerName(), metavar="NAME", help="Only the tools of this server.")
+@role_option
 @click.pass_obj
-def list_tools(call: Invocation, server: str | None) -> None:
+def list_tools(call: Invocation, server: str | None, role: str | None) -> None:
     """List the tools. Only servers that were never listed before are started."""
     servers = None if server is None else [call.known_server(server)]
 
     async def ask() -> list[ToolDefinition]:
-        async with call.client(servers) as client:
-            return client.get_available_tools(server)
+        async with call.door(servers, only_looks=call.caller(role).is_operator) as door:
+            return door.tools(await call.known_role(door, role), server)
 
     found = call.run(ask)
     if call.json:
@@ -57,8 +60,8 @@ def show_tool(call: Invocation, name: str) -> None:
     """Show what a tool does and which arguments it takes."""
 
     async def ask() -> ToolDefinition:
-        async with call.client() as client:
-            return find_tool(client, name)
+        async with call.door(only_looks=True) as door:
+            return find_tool(door, name)
 
     tool = call.run(ask)
     if call.json:
@@ -80,24 +83,31 @@ def show_tool(call: Invocation, name: str) -> None:
 @click.argument("name")
 @click.argument("arguments", nargs=-1, metavar="[KEY=VALUE]...")
 @click.option("--args", "whole", metavar="JSON", help="All arguments at once: a JSON object, or @FILE.")
+@role_option
 @click.pass_obj
-def call_tool(call: Invocation, name: str, arguments: tuple[str, ...], whole: str | None) -> int:
+def call_tool(call: Invocation, name: str, arguments: tuple[str, ...], whole: str | None, role: str | None) -> int:
     """Call a tool. Values are JSON, strings need no quotes, KEY=@FILE reads a file.
 
     NAME is the one that agents see (mcp_SERVER_TOOL), SERVER/TOOL, or the tool's own if no other has it.
     """
     given = read_arguments(arguments, whole)
+    person = TerminalPerson(call.output)
+    counterpart = at_terminal(call, person)
 
     async def ask() -> tuple[ToolDefinition, ToolResult, float]:
-        async with call.client() as client:
-            tool = find_tool(client, name)
-            fitting = await _fitting(call, tool, given)
+        async with call.door() as door:
+            caller = await call.known_role(door, role)
+            tool = await _wanted(door, caller, name, given)
             began = time.perf_counter()
+            fitting = typed_arguments(given, tool.parameters)
             with call.output.progress(tool.name) as on_progress:
-                result = await client.call_tool(tool.server, tool.tool, fitting, on_progress=on_progress)
+                result = await door.execute_tool(
+                    caller, tool.server, tool.tool, fitting, on_progress=on_progress, counterpart=counterpart
+                )
+            await counterpart.aclose()
             return tool, result, (time.perf_counter() - began) * 1000
 
-    tool, result, duration_ms = call.run(ask)
+    tool, result, duration_ms = run_with_person(person, ask) if person.is_there else call.run(ask)
     if result.failure is not None and result.failure.kind == "unavailable":
         raise MCPConnectionError(result.text, server=tool.server)
     if result.failure is not None and result.failure.kind == "unknown_tool":
@@ -112,27 +122,25 @@ def call_tool(call: Invocation, name: str, arguments: tuple[str, ...], whole: st
     return FAILED if result.is_error else DONE
 
 
-def find_tool(client: "MCPClient", name: str) -> ToolDefinition:
+def find_tool(door: "AgentMCPService", name: str) -> ToolDefinition:
     """The tool that is meant by `name`. Raises CommandError, or MCPConnectionError if its server is not there."""
-    known = client.get_available_tools()
     try:
-        return find_one(name, known, names=lambda tool: [tool.name, str(tool.id), tool.tool], kind="tool")
+        return find_one(name, door.all_tools(), names=lambda tool: [tool.name, str(tool.id), tool.tool], kind="tool")
     except CommandError:
-        for status in client.statuses():
+        for server in door.source.server_names():
+            status = door.source.status(server)
             if status.state == "failed" and name.startswith((bare_name(ToolId(status.name, "")), f"{status.name}/")):
                 raise unavailable(status) from None
         raise
 
 
-async def _fitting(call: Invocation, tool: ToolDefinition, given: GivenArguments) -> dict[str, Any]:
-    """The arguments as the tool's schema wants them. Raises InvalidArguments with all that does not fit."""
-    arguments = typed_arguments(given, tool.parameters)
-    problems = await call.container.schemas().problems(tool.parameters, arguments)
-    if problems:
-        error = InvalidArguments(f"the arguments do not fit {tool.name!r}:", problems)
-        error.hint = f"See 'squidbot tools show {tool.name}'."
-        raise error
-    return arguments
+async def _wanted(door: "AgentMCPService", caller: Caller, name: str, given: GivenArguments) -> ToolDefinition:
+    """The tool that is meant; that somebody asked for one that is not there is recorded too."""
+    try:
+        return find_tool(door, name)
+    except CommandError as error:
+        await door.refuse_unknown(caller, name, {**given.values, **given.texts}, UnknownTool(str(error)))
+        raise
 
 
 def _first_sentence(text: str) -> str:

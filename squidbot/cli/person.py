@@ -1,0 +1,171 @@
+"""The person at the terminal. All they type is read by the main thread; work goes on in another, which asks through it."""
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import anyio
+
+from squidbot.cli.output import Output
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
+    from concurrent.futures import Future
+
+    from anyio.from_thread import BlockingPortal
+
+    from squidbot.cli.invocation import Invocation
+    from squidbot.core.services.counterpart import AgentCounterpart
+
+T = TypeVar("T")
+_MOST_HISTORY = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    question: str
+    answer: Callable[[str | None], None]
+
+
+class TerminalPerson:
+    """Satisfies `Person`: asks in the main thread whatever is asked in the thread that works."""
+
+    def __init__(self, output: Output) -> None:
+        self._output = output
+        self._inbox: SimpleQueue[_Asked | None] = SimpleQueue()
+
+    @property
+    def is_there(self) -> bool:
+        """Whether somebody can read a question and answer it."""
+        return sys.stdin.isatty() and sys.stderr.isatty()
+
+    def tell(self, text: str) -> None:
+        self._output.note(text)
+
+    async def ask(self, question: str) -> str | None:
+        """Called where the work is done."""
+        loop = asyncio.get_running_loop()
+        reply: asyncio.Future[str | None] = loop.create_future()
+
+        def answer(text: str | None) -> None:
+            def give() -> None:
+                if not reply.done():
+                    reply.set_result(text)
+
+            with suppress(RuntimeError):  # the loop has ended meanwhile
+                loop.call_soon_threadsafe(give)
+
+        self._inbox.put(_Asked(question, answer))
+        return await reply
+
+    async def approve(self, reason: str) -> bool:
+        """Whether the person lets something happen that is blocked otherwise."""
+        self.tell(f"Careful: {reason}.")
+        answer = await self.ask("Let it happen? [y/N]")
+        return answer is not None and answer.strip().lower() in ("y", "yes")
+
+    def wait_for(self, portal: "BlockingPortal", work: "Callable[[], Coroutine[Any, Any, T]]") -> T:
+        """Do `work` in the portal's thread and answer its questions meanwhile. Ctrl-C stops it: raises KeyboardInterrupt.
+
+        Either way it is over when this returns: what was begun is closed.
+        """
+        scope = portal.call(anyio.CancelScope)
+        # What was asked for work that was stopped is nobody's question any more.
+        inbox = self._inbox = SimpleQueue()
+
+        async def scoped() -> list[T]:
+            with scope:
+                return [await work()]
+            return []
+
+        running: Future[list[T]] = portal.start_task_soon(scoped)
+        running.add_done_callback(lambda _: inbox.put(None))
+        interrupted = False
+        while True:
+            try:
+                asked = inbox.get()
+                if asked is None:
+                    break
+                asked.answer(self._typed(asked.question))
+            except KeyboardInterrupt:
+                interrupted = True
+                portal.call(scope.cancel)
+        done = running.result()
+        if interrupted or not done:
+            raise KeyboardInterrupt
+        return done[0]
+
+    def _typed(self, question: str) -> str | None:
+        with self._output.undisturbed():
+            try:
+                return input(f"{self._output.clean(question)} ")
+            except EOFError:
+                return None
+
+
+def at_terminal(call: "Invocation", person: TerminalPerson) -> "AgentCounterpart":
+    """Who answers what servers ask during a command: the person if there is one, the settings' model for who may ask it."""
+    from squidbot.core.services.counterpart import AgentCounterpart
+    from squidbot.core.services.sampling import Sampler, SamplingBudget
+
+    container, settings = call.container, call.settings
+    container.roots.override([Path.cwd()])
+    container.converses.override(True)  # noqa: FBT003 - a provider's value
+    allowed = {name: entry.sampling for name, entry in settings.tools.mcp_servers.items() if entry.sampling is not None}
+    sampler = None
+    if allowed and settings.model is not None:
+        folder = settings.source.parent if settings.source else None
+        model = container.language_model(settings.model, folder=folder)
+        budgets = {name: SamplingBudget(entry.requests, entry.tokens) for name, entry in allowed.items()}
+        sampler = Sampler(model, budgets)
+    somebody = person if person.is_there and not call.json else None
+    return AgentCounterpart(f"cli:{os.getpid()}", sampler=sampler, person=somebody)
+
+
+def run_with_person(person: TerminalPerson, work: "Callable[[], Coroutine[Any, Any, T]]") -> T:
+    """Do `work` to its end, with the person at hand, or until somebody interrupts; either way all it opened is closed."""
+    from anyio.from_thread import start_blocking_portal
+
+    with ended_as_by_hand(), start_blocking_portal() as portal:
+        return person.wait_for(portal, work)
+
+
+@contextmanager
+def line_editing(history: Path) -> Iterator[None]:
+    """Lines that can be edited, and those of earlier conversations with the arrow keys; plain lines where that is not there."""
+    try:
+        import readline
+    except ImportError:
+        yield
+        return
+    readline.set_history_length(_MOST_HISTORY)
+    with suppress(OSError):
+        readline.read_history_file(history)
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            history.parent.mkdir(parents=True, exist_ok=True)
+            os.close(os.open(history, os.O_WRONLY | os.O_CREAT, 0o600))
+            readline.write_history_file(history)
+
+
+@contextmanager
+def ended_as_by_hand() -> Iterator[None]:
+    """Let SIGTERM end the work as Ctrl-C does, so that records are closed and no server is left behind."""
+
+    def stop(_number: int, _frame: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -1,0 +1,1 @@
+"""Native toolkits for agents of other frameworks: each gives them the tools of a role, through the guarded door."""
