@@ -8,7 +8,12 @@ from pathlib import Path
 from types import FrameType
 from typing import TextIO
 
+import hypothesis
 import pytest
+
+hypothesis.settings.register_profile("squidbot", deadline=None)
+hypothesis.settings.load_profile("squidbot")
+"""A machine that is busy is no fault of the code: a test has the deadline below, an example has none."""
 
 DEADLINE = 60.0
 """Seconds for one test, unless `@pytest.mark.deadline(seconds)` says otherwise."""

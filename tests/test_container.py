@@ -14,7 +14,17 @@ from squidbot.config.schema import MCPServerConfig
 from squidbot.container import Container
 from tests.fixtures.running import plain_entry
 
-NEED_ARGUMENTS = {"forget_sign_in", "logging"}
+NEED_ARGUMENTS = {
+    "find_offered",
+    "find_ollama",
+    "forget_sign_in",
+    "language_model",
+    "logging",
+    "mapping_of",
+    "passing",
+    "reload",
+    "serve_stdio",
+}
 """Actions rather than parts; the commands that do them try them."""
 
 

@@ -8,6 +8,12 @@ import pytest
 import squidbot
 
 PROMISED = {
+    "AgentMCPService",
+    "Caller",
+    "MCPToolMapper",
+    "NotRecorded",
+    "create_agent_service",
+    "load_tool_mapping",
     "AudioContent",
     "BinaryContent",
     "ConfigError",

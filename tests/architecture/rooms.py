@@ -41,23 +41,52 @@ ROOMS: dict[str, Room] = {
     ),
     "squidbot.adapters.registry": Room(own=(_CORE,)),
     "squidbot.adapters.schemas": Room(own=(_CORE,), libraries=("anyio", "jsonschema", "referencing")),
-    "squidbot.adapters.store": Room(own=(_CORE, _SCHEMA), libraries=("anyio", "asyncpg", "loguru", "psycopg")),
+    "squidbot.adapters.store": Room(own=(_CORE, _SCHEMA), libraries=("alembic", "anyio", "loguru", "sqlalchemy")),
     "squidbot.adapters.limits": Room(own=(_CORE, _SCHEMA), libraries=("anyio", "loguru", "redis")),
+    "squidbot.adapters.identity": Room(own=(_CORE, _SCHEMA), libraries=("anyio", "httpx2", "jwt", "loguru")),
+    "squidbot.adapters.relay": Room(own=(_CORE,), libraries=("anyio", "loguru", "redis")),
     "squidbot.adapters.models": Room(
         own=(_CORE, _SCHEMA), libraries=("anthropic", "anyio", "httpx2", "loguru", "openai")
     ),
+    "squidbot.adapters.system": Room(own=(_CORE,)),
     "squidbot.adapters.telemetry": Room(
         own=(_CORE, _SCHEMA),
         libraries=("anyio", "httpx2", "loguru", "opentelemetry", "prometheus_client"),
     ),
-    "squidbot.gateway": Room(own=(_CORE,), libraries=("anyio", "mcp.server", "mcp_types", "starlette", "uvicorn")),
-    "squidbot.integrations": Room(own=(_CORE,), libraries=("agents", "agno", "langchain_core", "pydantic_ai")),
+    "squidbot.gateway": Room(
+        own=(_CORE,),
+        libraries=(
+            "anyio",
+            "jinja2",
+            "markupsafe",
+            "mcp.server",
+            "mcp.shared",
+            "mcp_types",
+            "pydantic",
+            "starlette",
+            "uvicorn",
+        ),
+    ),
+    "squidbot.integrations": Room(
+        own=(_CORE,), libraries=("agents", "agno", "langchain_core", "pydantic_ai", "pydantic_core")
+    ),
+    "squidbot.builders": Room(
+        own=(
+            "squidbot._version",
+            "squidbot.adapters",
+            "squidbot.config",
+            "squidbot.core",
+            "squidbot.gateway",
+            "squidbot.integrations",
+        ),
+    ),
+    # Beside the builders only types, for those who are handed a part.
     "squidbot.container": Room(
-        own=("squidbot.adapters", "squidbot.config", "squidbot.core", "squidbot.gateway", "squidbot.integrations"),
+        own=("squidbot.adapters", "squidbot.builders", "squidbot.config", "squidbot.core", "squidbot.gateway"),
         libraries=("dependency_injector",),
     ),
     "squidbot.cli": Room(
-        own=("squidbot._version", "squidbot.config", "squidbot.container", "squidbot.core"),
+        own=("squidbot._version", "squidbot.config", "squidbot.container", "squidbot.core", "squidbot.practice"),
         libraries=("anyio", "click", "rich"),
     ),
     "squidbot.practice": Room(libraries=("anyio", "starlette", "uvicorn")),
@@ -73,17 +102,19 @@ ROOMS: dict[str, Room] = {
 MAY_IMPORT_LATE = (
     "squidbot.cli",
     "squidbot.__main__",
-    "squidbot.container",
+    "squidbot.builders",
     "squidbot.adapters.models",
     "squidbot.adapters.telemetry",
     "squidbot.integrations",
     # jsonschema takes 80 ms to load, which a command that checks no schema need not pay.
     "squidbot.adapters.schemas",
+    # Alembic is needed only when the tables are not up to date, and takes longer to load than a command takes.
+    "squidbot.adapters.store.migrating",
     # Programs of their own, started anew each time: a client waits for them.
     "squidbot.servers",
 )
 
-MAY_PRINT = ("squidbot.cli", "squidbot.__main__", "squidbot.servers")
+MAY_PRINT = ("squidbot.cli", "squidbot.__main__", "squidbot.practice.__main__", "squidbot.servers")
 OWNS_TASKS = ("squidbot.adapters.mcp.supervisor",)
 SHELLS = (
     "os.system",

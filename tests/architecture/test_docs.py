@@ -84,6 +84,7 @@ def test_a_program_in_the_guide_does_what_the_page_says(block: Block) -> None:
     assert agree(block.output, seen.getvalue()), f"{block} shows:\n{block.output}\nbut prints:\n{seen.getvalue()}"
 
 
+@pytest.mark.deadline(180)
 @pytest.mark.parametrize(
     "page", [page for page in PAGES if "```console" in page.read_text("utf-8")], ids=lambda page: page.name
 )

@@ -17,6 +17,7 @@ from squidbot.core.domain.errors import (
     ToolNotPermitted,
     UnknownTool,
 )
+from squidbot.core.domain.redaction import Redactor
 
 
 @pytest.mark.requirement("G-03")
@@ -57,8 +58,9 @@ def test_an_errors_hint_is_passed_on() -> None:
 def test_an_error_shows_no_secret_and_no_control_character(capfd: pytest.CaptureFixture[str]) -> None:
     """A server's last words often quote the token that it refused."""
     output = Output(as_json=False)
-    output.secrets = {"s3cret"}
+    output.redactor = redactor = Redactor({"s3cret"})
     assert output.fail(CommandError("bad \x1b[0m s3cret", code="failed", exit_code=1, hint="not s3cret")) == 1
     captured = capfd.readouterr()
     assert captured.out == ""
-    assert captured.err == "error: bad \\x1b[0m [hidden]\nhint:  not [hidden]\n"
+    mark = redactor.mark("s3cret")
+    assert captured.err == f"error: bad \\x1b[0m {mark}\nhint:  not {mark}\n"

@@ -38,9 +38,18 @@ def test_the_commands_of_the_surface_are_there() -> None:
         *(f"tools {name}" for name in ("list", "show", "call")),
         *(f"prompts {name}" for name in ("list", "render")),
         *(f"resources {name}" for name in ("list", "read")),
+        *(
+            f"roles {name}"
+            for name in ("list", "show", "check", "explain", "diff", "simulate", "flows", "grant", "revoke")
+        ),
+        *(f"tokens {name}" for name in ("create", "list", "revoke")),
+        *(f"audit {name}" for name in ("tail", "show", "stats", "verify", "export", "prune")),
+        "alerts list",
+        "status",
     }
 
 
+@pytest.mark.requirement("G-03")
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
 def test_every_command_has_help_with_an_example_and_the_common_options(
     command: tuple[str, ...], squidbot: Squidbot
@@ -71,6 +80,7 @@ def test_a_typo_is_answered_with_what_was_meant(arguments: list[str], meant: str
     assert ran.out == ""
 
 
+@pytest.mark.requirement("G-03")
 def test_with_json_a_usage_error_is_json_on_stdout(squidbot: Squidbot) -> None:
     """A program that asked for JSON must not have to read prose, whatever went wrong."""
     ran = squidbot("tools", "cal", "--json")

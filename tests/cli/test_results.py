@@ -8,8 +8,8 @@ import pytest
 
 from squidbot.cli.output import Output
 from squidbot.cli.results import Answers
-from squidbot.cli.shapes import content_json
 from squidbot.core.domain.content import AudioContent, BinaryContent, Content, ImageContent, TextContent
+from squidbot.core.domain.shapes import content_json
 from squidbot.core.domain.tools import ToolResult
 
 Capture = pytest.CaptureFixture[str]

@@ -9,6 +9,7 @@ import struct
 import subprocess
 import sys
 import termios
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -20,8 +21,13 @@ COLOR = re.compile(r"\x1b\[[0-9;]*m")
 ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
-def on_terminal(*arguments: str, columns: int = 100, environment: dict[str, str] | None = None) -> tuple[int, str]:
-    """A command's exit code and everything that its terminal received."""
+def on_terminal(
+    *arguments: str,
+    columns: int = 100,
+    environment: dict[str, str] | None = None,
+    meanwhile: Callable[[str], None] = lambda _: None,
+) -> tuple[int, str]:
+    """A command's exit code and everything that its terminal received; `meanwhile` sees all of it so far."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
     inherited = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
@@ -36,6 +42,7 @@ def on_terminal(*arguments: str, columns: int = 100, environment: dict[str, str]
     received = b""
     while chunk := _read(ours):
         received += chunk
+        meanwhile(received.decode(errors="replace"))
     os.close(ours)
     return process.wait(20), received.decode().replace("\r\n", "\n")
 
@@ -93,6 +100,28 @@ def test_progress_is_a_bar_that_goes_away(world: Path) -> None:
     assert code == 0
     assert "5/5" in shown
     assert shown.rstrip().endswith("5 steps")
+
+
+@pytest.mark.requirement("G-08", "G-02")
+def test_an_agents_call_shows_how_far_it_is_while_it_runs(world: Path, folder: Path) -> None:
+    """Whoever watches an agent wait must see that the tool works; once it is over there is its line alone."""
+    gate = folder / "gate"
+    asked = {"name": "mcp_world_progress", "arguments": {"steps": 4, "gate": str(gate)}}
+    script = folder / "script.json"
+    script.write_text(json.dumps({"turns": [{"text": "", "calls": [asked]}, {"text": "It is done."}]}))
+
+    def meanwhile(shown: str) -> None:
+        # Only then does the call go on: without a bar it would never end.
+        if re.search(r"mcp_world_progress: step [12].* [12]/4 ", ESCAPE.sub("", shown)):
+            gate.touch()
+
+    code, shown = on_terminal("agent", "-m", "x", "--model", f"scripted:{script}", meanwhile=meanwhile)
+    assert code == 0
+    assert gate.exists()
+    assert "\x1b[2K" in shown
+    end = shown[shown.rindex("\x1b[2K") :]
+    assert "step" not in end.partition("ok")[0]
+    assert re.search(r"ok +mcp_world_progress \{.*\nIt is done\.", ESCAPE.sub("", end), re.DOTALL)
 
 
 def test_structured_answers_are_coloured_json(folder: Path) -> None:

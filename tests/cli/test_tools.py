@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Squidbot, starts, write_settings
-from tests.fixtures.running import plain_entry
+from tests.fixtures.running import heed_interrupts, plain_entry
 
 
 def alive(pid: int) -> bool:
@@ -206,11 +206,6 @@ def test_a_tool_is_shown_with_its_arguments(world: Path, squidbot: Squidbot) -> 
     shown = squidbot("tools", "show", "add", "--json").json
     assert shown["output_schema"]["required"] == ["sum"]
     assert "takes no arguments" in squidbot("tools", "show", "kinds").err
-
-
-def heed_interrupts() -> None:
-    """A shell's background job ignores Ctrl-C and hands that on; a person's command does not."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -80,6 +80,7 @@ def test_what_is_unwise_is_told_with_its_place_and_a_way_out(tmp_path: Path, ent
     [
         {"command": "uvx", "args": ["mcp-server-git==2026.10.19", "--repository", "/data"]},
         {"command": "npx", "args": ["-y", "mcp-remote@0.15.1", "https://example.com/mcp"]},
+        {"command": "mcp-server-github", "args": []},
         {"command": "server", "args": ["--token", "--verbose"]},
         {"url": "http://127.0.0.1:9000/mcp"},
         {"url": "http://[::1]:9000/mcp"},

@@ -60,5 +60,5 @@ def test_a_malformed_entry_of_a_built_ins_name_is_reported_not_completed() -> No
 def test_built_ins_that_nobody_named_are_left_out_without_their_variable(caplog: pytest.LogCaptureFixture) -> None:
     """With a warning, and without the rest suffering."""
     assert "brave" not in get_default_mcp_config().resolved({}).servers
-    assert "'brave' is left out" in caplog.text
+    assert "'brave' (BRAVE_API_KEY)" in caplog.text
     assert get_default_mcp_config().resolved({"BRAVE_API_KEY": "k"}).servers["brave"].env["BRAVE_API_KEY"] == "k"

@@ -70,7 +70,12 @@ def test_the_example_loads_as_it_is_and_has_every_section(caplog: pytest.LogCapt
     assert not caplog.records
     sections = {"tools", "roles", "agent", "model", "gateway", "audit", "limits", "alerts"}
     assert sections <= read_document(EXAMPLE).keys()
-    assert [server.name for server in loaded.mcp.servers.values() if server.enabled] == ["filesystem"]
+    assert [server.name for server in loaded.mcp.servers.values() if server.enabled] == [
+        "git",
+        "github",
+        "jira",
+        "filesystem",
+    ]
     assert loaded.roles["ai_engineer"].tools["filesystem"][0].tool == "*"
     assert loaded.alerts.rules.model_fields_set == {"burst", "refusals", "first_use", "error_rate"}
     assert loaded.source == EXAMPLE
@@ -185,7 +190,7 @@ def test_files_that_cannot_be_read_are_named(here: Path) -> None:
         ({"roles": {"r": {"tools": {"s": "x"}}}}, "roles.r.tools.s: found 'x'; expected a list"),
         ({"limits": [{}]}, "limits[0]: limits nothing"),
         ({"limits": [{"concurrency": 1, "burst": 3}]}, "limits[0].burst: means nothing without a 'rate'"),
-        ({"limits": [{"rate": "lots"}]}, "limits[0].rate: found 'lots'; it must match"),
+        ({"limits": [{"rate": "lots"}]}, "limits[0].rate: found 'lots'; expected so many per second"),
         ({"gateway": {"port": 70000}}, "gateway.port: found 70000; expected at most 65535"),
         ({"gateway": {"oidc": {"issuer": "https://x"}}}, "gateway.oidc.audience: is missing, and must be given"),
         ({"audit": {"url": "mysql://x"}}, "audit.url: the scheme must be sqlite or postgresql or postgres"),
@@ -277,7 +282,7 @@ def test_without_settings_the_built_in_servers_serve_as_far_as_they_can(caplog: 
     assert "filesystem" in loaded.mcp.servers
     assert loaded.mcp.servers["filesystem"].env["SQUIDBOT_HOME"] == "/somewhere"
     assert "brave" not in loaded.mcp.servers
-    assert "The built-in server 'brave' is left out: the variable 'BRAVE_API_KEY' is not set" in caplog.text
+    assert "left out for want of a variable: 'github' (GITHUB_TOKEN), 'brave' (BRAVE_API_KEY)" in caplog.text
     assert "brave" in load_settings(environ={"BRAVE_API_KEY": "k"}).mcp.servers
 
 
@@ -383,3 +388,25 @@ def test_whatever_the_document_the_answer_is_settings_or_a_report(document: dict
 def test_whatever_the_text_the_answer_is_settings_or_a_report(text: str, name: str) -> None:
     """Never a traceback, not even from a parser's depths."""
     assert outcome(write(text, name))
+
+
+@pytest.mark.requirement("E-10")
+@pytest.mark.parametrize(
+    ("url", "fits"),
+    [
+        ("sqlite:///trail.db", True),
+        ("postgresql://me@/trail?host=/run/postgresql", True),
+        ("postgresql://db.internal/trail", True),
+        ("postgresql:///trail", False),
+        ("sqlite://", False),
+    ],
+)
+def test_a_database_without_a_host_is_a_file_or_a_socket(url: str, fits: bool, tmp_path: Path) -> None:
+    """PostgreSQL on the same machine is reached by a socket, SQLite by a path: neither has a host."""
+    path = tmp_path / "squidbot.json"
+    path.write_text(json.dumps({"audit": {"url": url}, "tools": {"mcp_servers": {}}}))
+    if fits:
+        assert load_settings(path).audit.url == url
+    else:
+        with pytest.raises(ConfigError, match=r"audit\.url"):
+            load_settings(path)

@@ -36,10 +36,10 @@ class Verdict:
         return not self.failures
 
 
-def required(revision: str) -> list[str]:
-    """The client scenarios that a revision requires, as the judge's own file lists them."""
+def required(revision: str, side: str = "client") -> list[str]:
+    """The scenarios for a side that a revision requires, as the judge's own file lists them."""
     text = (PEERS / "node" / "node_modules" / PACKAGE / "requirements" / f"{revision}.yaml").read_text(encoding="utf-8")
-    section = re.search(r"^client:\n((?:  - .*\n|\n)*)", text, re.MULTILINE)
+    section = re.search(rf"^{side}:\n((?:  - .*\n|\n)*)", text, re.MULTILINE)
     return re.findall(r"^  - (\S+)", section[1], re.MULTILINE) if section else []
 
 
@@ -59,12 +59,14 @@ def judge(client: Path, revision: str) -> list[Verdict]:
             check=False,
         )
         wanted = set(required(revision))
-        return [_verdict(checks, Path(folder), wanted) for checks in sorted(Path(folder).rglob("checks.json"))]
+        return [verdict_of(checks, Path(folder), wanted) for checks in sorted(Path(folder).rglob("checks.json"))]
 
 
-def _verdict(checks: Path, folder: Path, wanted: set[str]) -> Verdict:
+def verdict_of(checks: Path, folder: Path, wanted: set[str]) -> Verdict:
+    """What the judge wrote down of one scenario."""
     # A scenario's folder is its name and the time: auth/basic-cimd-2026-11-18T08-00-00-000Z
     name = re.sub(r"-\d{4}-\d\d-\d\dT[\d-]+Z$", "", str(checks.parent.relative_to(folder)))
+    name = name if name in wanted else name.removeprefix("server-")
     found = json.loads(checks.read_text(encoding="utf-8"))
     failures = tuple(
         f"{check['id']}: {check.get('errorMessage') or check.get('description')}"
@@ -73,7 +75,9 @@ def _verdict(checks: Path, folder: Path, wanted: set[str]) -> Verdict:
     )
     if not found:
         failures = ("no check ran",)
-    last_words = (checks.parent / "stderr.txt").read_text(encoding="utf-8", errors="replace")[-500:] if failures else ""
+    stderr = checks.parent / "stderr.txt"
+    is_told = bool(failures) and stderr.exists()
+    last_words = stderr.read_text(encoding="utf-8", errors="replace")[-500:] if is_told else ""
     return Verdict(name, name in wanted, failures, last_words)
 
 

@@ -15,6 +15,8 @@ class ScriptedChannel:
         self.sent: list[dict[str, Any]] = []
         self.full = False
         """As if the peer did not read: a send waits for ever."""
+        self.deaf: ChannelClosed | None = None
+        """Why the peer takes nothing any more, if it does not."""
         self._frames: asyncio.Queue[list[Frame] | ChannelClosed] = asyncio.Queue()
         self._arrived = asyncio.Condition()
 
@@ -25,6 +27,8 @@ class ScriptedChannel:
         return taken
 
     async def send(self, frame: bytes, request_id: int | str | None) -> None:
+        if self.deaf is not None:
+            raise self.deaf
         if self.full:
             await asyncio.Event().wait()
         message = json.loads(frame)

@@ -5,34 +5,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from tests.faults import checks
-from tests.faults.case import TRANSPORTS, Case, Cell, Transport
-
-STREAMS: tuple[Transport, ...] = ("stdio", "sse", "websocket")
-"""Those with one lasting connection."""
-NETWORK: tuple[Transport, ...] = ("sse", "websocket", "http", "json")
-EVENTS: tuple[Transport, ...] = ("stdio", "sse", "websocket", "http")
-"""Those that can carry more than one message at a time."""
-HTTP: tuple[Transport, ...] = ("http", "json")
-STDIO: tuple[Transport, ...] = ("stdio",)
-SSE: tuple[Transport, ...] = ("sse",)
-WEBSOCKET: tuple[Transport, ...] = ("websocket",)
-ONE_HTTP: tuple[Transport, ...] = ("http",)
-PATIENT = {"request_timeout": 6.0}
-"""For faults that need time to be made."""
-
-
-def _each(fault: str, arguments: str, *, over: tuple[Transport, ...] = TRANSPORTS, **fields: Any) -> list[Case]:
-    """Variants of one fault; each is sampled over one or two transports, in turn, so that together they see all."""
-    given = arguments.split()
-    share = 1 if len(given) >= len(over) else 2
-    return [
-        Case(fault=fault, argument=argument, over=over, sampled=_in_turn(over, turn * share, share), **fields)
-        for turn, argument in enumerate(given)
-    ]
-
-
-def _in_turn(over: tuple[Transport, ...], first: int, share: int) -> tuple[Transport, ...]:
-    return tuple(dict.fromkeys(over[(first + step) % len(over)] for step in range(share)))
+from tests.faults.case import Case, Cell, Transport
+from tests.faults.subtle import SUBTLE
+from tests.faults.variants import EVENTS, HTTP, NETWORK, ONE_HTTP, PATIENT, SSE, STDIO, STREAMS, WEBSOCKET, each
 
 
 def _missing(command: str, **more: Any) -> Any:
@@ -85,7 +60,7 @@ START: list[Case] = [
         entry=_missing("python3", cwd="/no/such"),
     ),
     Case(fault="nobody_listens", row=2, over=NETWORK, connects=False, says="refused", entry=_nobody_listens),
-    *_each("exits_at_start", "1 0 77", row=2, over=STDIO, connects=False, says="(?s)exited with code.*database"),
+    *each("exits_at_start", "1 0 77", row=2, over=STDIO, connects=False, says="(?s)exited with code.*database"),
     Case(fault="killed_at_start", row=2, over=STDIO, connects=False, says="SIGSEGV"),
     Case(fault="dies_after_initialize", row=3, connects=False),
     Case(fault="hangs_at_start", row=4, connects=False, says="did not answer|no answer|in time"),
@@ -101,21 +76,21 @@ START: list[Case] = [
         says="2024-11-05.*min_protocol",
         settings={"min_protocol": "2025-06-18"},
     ),
-    *_each("wrong_version", "unknown number missing", row=8, connects=False),
-    *_each("bad_initialize", "error", row=9, connects=False, says="licence"),
-    *_each("bad_initialize", "null text empty no_capabilities neither wrong_id null_id no_id", row=9, connects=False),
+    *each("wrong_version", "unknown number missing", row=8, connects=False),
+    *each("bad_initialize", "error", row=9, connects=False, says="licence"),
+    *each("bad_initialize", "null text empty no_capabilities neither wrong_id null_id no_id", row=9, connects=False),
     Case(fault="instructions_10_mb", row=9, answers="ok", settings={"startup_timeout": 5.0}),
 ]
 
 NOISE: list[Case] = [
-    *_each(
+    *each(
         "stdout_banner",
         "text many bytes ansi long",
         row=10,
         over=STREAMS,
         answers="ok",
         check=checks.noise_is_counted,
-        settings=PATIENT | {"startup_timeout": 5.0},
+        settings=PATIENT | {"startup_timeout": 10.0},
     ),
     Case(fault="stdout_banner", argument="text", row=10, over=ONE_HTTP, connects=False),
     Case(fault="prefixed_answer", row=10, over=EVENTS, answers="error"),
@@ -171,8 +146,8 @@ CALLS: list[Case] = [
 ]
 
 SIZES: list[Case] = [
-    *_each("large_answer", "2 9", row=46, answers="ok", settings=PATIENT),
-    *_each("large_answer", "11 100", row=19, says="too large|larger than|limit", settings=PATIENT, then="returns"),
+    *each("large_answer", "2 9", row=46, answers="ok", settings=PATIENT),
+    *each("large_answer", "11 100", row=19, says="too large|larger than|limit", settings=PATIENT, then="returns"),
     Case(fault="large_error", argument="9", row=46, says="eee", settings=PATIENT),
     Case(
         fault="large_error", argument="20", row=19, says="too large|larger than|limit", settings=PATIENT, then="returns"
@@ -180,25 +155,25 @@ SIZES: list[Case] = [
     Case(fault="large_image", row=19, says="too large|larger than|limit", settings=PATIENT, then="returns"),
     Case(fault="endless_line", row=20, settings=PATIENT, then="returns"),
     Case(fault="endless_line_at_start", row=20, connects=False),
-    *_each("many_blocks", "20000 300000", row=21, says="too many", settings=PATIENT),
-    *_each("many_blocks", "9000", row=21, answers="ok", settings=PATIENT),
+    *each("many_blocks", "20000 300000", row=21, says="too many", settings=PATIENT),
+    *each("many_blocks", "9000", row=21, answers="ok", settings=PATIENT),
     Case(fault="many_numbers", row=21, answers="either", settings=PATIENT),
     Case(fault="many_keys", row=21, answers="either", settings=PATIENT),
-    *_each("deep_json", "150", row=23, answers="ok", check=checks.valid_json),
-    *_each("deep_json", "900 100000", row=23, says="deep|too many", at_once=True),
+    *each("deep_json", "150", row=23, answers="ok", check=checks.valid_json),
+    *each("deep_json", "900 100000", row=23, says="deep|too many", at_once=True),
     Case(fault="deep_arrays", row=23, at_once=True),
 ]
 
 ANSWERS: list[Case] = [
     Case(fault="batch_answer", row=24, at_once=True, says="batch"),
     Case(fault="batch_answer", argument="notified", row=24, at_once=True, says="batch"),
-    *_each(
+    *each(
         "unparsable_answer",
         "no_jsonrpc old_jsonrpc number_jsonrpc truncated trailing_comma single_quotes comment trailing_garbage control_character raw_tab bad_escape",
         row=24,
         at_once=True,
     ),
-    *_each("unparsable_answer", "braces_only brackets_only capitals", row=24, at_once=True),
+    *each("unparsable_answer", "braces_only brackets_only capitals", row=24, at_once=True),
     Case(fault="unparsable_answer", argument="utf16", row=24, then="returns"),
     Case(fault="unparsable_answer", argument="method_too", row=24, then="returns"),
     Case(fault="no_id_to_read", row=24, at_once=True),
@@ -208,7 +183,7 @@ ANSWERS: list[Case] = [
     Case(fault="huge_integer", row=24, at_once=True),
     Case(fault="huge_float", row=26, answers="ok", check=checks.valid_json),
     Case(fault="odd_numbers", row=26, answers="ok", check=checks.valid_json),
-    *_each(
+    *each(
         "odd_text",
         "invalid_utf8 encoded_surrogate overlong",
         row=25,
@@ -216,7 +191,7 @@ ANSWERS: list[Case] = [
         says="done",
         check=checks.valid_json,
     ),
-    *_each(
+    *each(
         "odd_text",
         "lone_surrogate reversed_surrogates nul line_separator ansi",
         row=26,
@@ -226,18 +201,18 @@ ANSWERS: list[Case] = [
     ),
     Case(fault="duplicate_answer", row=27, over=EVENTS, answers="ok", says="^first$"),
     Case(fault="answers_before_asked", row=27, over=EVENTS, answers="ok", says="^done$"),
-    *_each("wrong_id", "null true list object", row=24, at_once=True),
-    *_each("wrong_id", "other float text", row=27, answers="either"),
+    *each("wrong_id", "null true list object", row=24, at_once=True),
+    *each("wrong_id", "other float text", row=27, answers="either"),
     Case(fault="id_as_text", row=27, answers="ok"),
-    *_each("duplicate_keys", "result id inner", row=28, at_once=True, says="twice"),
-    *_each(
+    *each("duplicate_keys", "result id inner", row=28, at_once=True, says="twice"),
+    *each(
         "bad_outcome",
         "both neither result_text result_list result_null error_text error_null error_empty error_code_text error_message_object error_huge_code",
         row=28,
         at_once=True,
     ),
-    *_each("structured_output", "mismatch missing list null", row=29, says="done", check=checks.keeps_text),
-    *_each(
+    *each("structured_output", "mismatch missing list null", row=29, says="done", check=checks.keeps_text),
+    *each(
         "hostile_schema",
         "regex key_regex exponential unique",
         row=30,
@@ -245,23 +220,23 @@ ANSWERS: list[Case] = [
         settings=PATIENT,
         check=checks.still_serves,
     ),
-    *_each(
+    *each(
         "hostile_schema", "recursive mutual bad_regex no_schema remote file", row=30, answers="either", settings=PATIENT
     ),
-    *_each(
+    *each(
         "odd_content",
         "unknown_type no_type type_is_list bad_base64 text_is_number text_is_null block_is_null block_is_list resource_without_uri link_without_uri",
         row=31,
         answers="ok",
         says="(?s)done.*left out",
     ),
-    *_each("odd_content", "not_a_list an_object null empty number", row=31, answers="ok"),
+    *each("odd_content", "not_a_list an_object null empty number", row=31, answers="ok"),
     Case(fault="empty_result", row=31, answers="ok"),
     Case(fault="error_flag_is_text", row=31, answers="ok", says="done"),
 ]
 
 LISTS: list[Case] = [
-    *_each(
+    *each(
         "endless_pages",
         "new repeated blank",
         row=32,
@@ -269,10 +244,10 @@ LISTS: list[Case] = [
         check=checks.bounded_pages,
         settings={"startup_timeout": 5.0},
     ),
-    *_each("endless_pages", "number empty", row=32, answers="ok", check=checks.bounded_pages),
+    *each("endless_pages", "number empty", row=32, answers="ok", check=checks.bounded_pages),
     Case(fault="endless_pages", argument="huge", row=32, answers="ok"),
     Case(fault="slow_pages", row=32, answers="either", connects=False),
-    *_each("second_page_fails", "error garbage", row=32, answers="ok"),
+    *each("second_page_fails", "error garbage", row=32, answers="ok"),
     Case(
         fault="second_page_fails",
         argument="hang",
@@ -280,7 +255,7 @@ LISTS: list[Case] = [
         answers="ok",
         settings={"timeout": 1.0, "startup_timeout": 4.0},
     ),
-    *_each(
+    *each(
         "large_list",
         "tools description schema deep",
         row=33,
@@ -297,14 +272,14 @@ LISTS: list[Case] = [
         says="large|limit",
         settings={"startup_timeout": 6.0},
     ),
-    *_each(
+    *each(
         "bad_tool",
         "null text no_name empty_name name_number no_schema schema_null schema_text schema_array schema_types properties_list property_text required_text recursive output_text annotations_list description_number duplicate",
         row=34,
         answers="ok",
         check=checks.good_tools_only,
     ),
-    *_each("bad_list", "missing null object text", row=34, answers="either", then="nothing"),
+    *each("bad_list", "missing null object text", row=34, answers="either", then="nothing"),
     Case(fault="bad_list", argument="error", row=34, connects=False, says="holiday"),
     Case(fault="hostile_text", row=34, says="tool 'act': .*red", over=STREAMS, check=checks.nothing_unseen),
 ]
@@ -313,7 +288,7 @@ UNASKED: list[Case] = [
     Case(fault="list_changed_storm", row=35, over=EVENTS, answers="ok", settings=PATIENT),
     Case(fault="list_changed_loop", row=35, over=EVENTS, answers="ok", check=checks.bounded_lists),
     Case(fault="list_changed_loop", argument="flapping", row=35, over=EVENTS, answers="ok", check=checks.bounded_lists),
-    *_each(
+    *each(
         "notification_flood",
         "log progress unknown resource cancelled",
         row=36,
@@ -323,7 +298,7 @@ UNASKED: list[Case] = [
         check=checks.bounded_rate,
     ),
     Case(fault="bad_notification", row=36, over=EVENTS, answers="ok"),
-    *_each("request_flood", "sampling ping roots unknown", row=36, over=EVENTS, answers="ok", settings=PATIENT),
+    *each("request_flood", "sampling ping roots unknown", row=36, over=EVENTS, answers="ok", settings=PATIENT),
     Case(fault="bad_request", row=36, over=EVENTS, answers="ok"),
     Case(
         fault="asks_for_input_for_ever",
@@ -337,7 +312,7 @@ UNASKED: list[Case] = [
 ]
 
 WEB: list[Case] = [
-    *_each(
+    *each(
         "http_status",
         "connect-400 connect-401 connect-403 connect-404 connect-405 connect-408 connect-413 connect-429 connect-500 connect-502 connect-503",
         row=40,
@@ -345,7 +320,7 @@ WEB: list[Case] = [
         connects=False,
         says="HTTP [45]",
     ),
-    *_each(
+    *each(
         "http_status",
         "call-400 call-401 call-403 call-404 call-405 call-408 call-413 call-429 call-500 call-503",
         row=40,
@@ -353,13 +328,13 @@ WEB: list[Case] = [
         says="HTTP [45]",
         at_once=True,
     ),
-    *_each("post_status", "401 404 500 429", row=48, over=SSE, at_once=True),
+    *each("post_status", "401 404 500 429", row=48, over=SSE, at_once=True),
     Case(fault="post_hangs", row=48, over=SSE, says="did not answer"),
     Case(fault="unavailable_for_a_moment", row=40, over=NETWORK, answers="ok", settings={"startup_timeout": 4.0}),
     Case(fault="forgets_session", row=40, over=HTTP, answers="ok", check=checks.one_effect),
     Case(fault="always_forgets_session", row=40, over=HTTP, then="nothing"),
-    *_each("hostile_metadata", "connect", row=41, over=("sse", "http", "json"), connects=False, says="401"),
-    *_each("hostile_metadata", "call", row=41, over=HTTP, says="401", at_once=True),
+    *each("hostile_metadata", "connect", row=41, over=("sse", "http", "json"), connects=False, says="401"),
+    *each("hostile_metadata", "call", row=41, over=HTTP, says="401", at_once=True),
     Case(
         fault="hostile_metadata",
         argument="",
@@ -368,7 +343,7 @@ WEB: list[Case] = [
         connects=False,
         settings={"auth": {"type": "oauth"}},
     ),
-    *_each(
+    *each(
         "breaks_off",
         "reset close half_head reset_in_body short_body half_chunk bad_chunk",
         row=42,
@@ -377,8 +352,8 @@ WEB: list[Case] = [
         then="returns",
         check=checks.one_effect,
     ),
-    *_each("hangs_in_http", "before_head after_head in_body", row=43, over=HTTP, says="did not answer"),
-    *_each(
+    *each("hangs_in_http", "before_head after_head in_body", row=43, over=HTTP, says="did not answer"),
+    *each(
         "not_an_mcp_answer",
         "connect-portal connect-empty connect-untyped connect-accepted connect-no_content connect-bad_json connect-list connect-plain connect-echo",
         row=44,
@@ -386,15 +361,15 @@ WEB: list[Case] = [
         connects=False,
         at_once=True,
     ),
-    *_each("not_an_mcp_answer", "connect-portal connect-empty", row=44, over=WEBSOCKET, connects=False),
-    *_each(
+    *each("not_an_mcp_answer", "connect-portal connect-empty", row=44, over=WEBSOCKET, connects=False),
+    *each(
         "not_an_mcp_answer",
         "call-portal call-empty call-untyped call-accepted call-no_content call-bad_json call-list call-plain call-echo",
         row=44,
         over=HTTP,
         at_once=True,
     ),
-    *_each(
+    *each(
         "bad_stream",
         "empty half_event unfinished_event reset garbage retry_only",
         row=45,
@@ -403,9 +378,9 @@ WEB: list[Case] = [
         then="returns",
         check=checks.one_effect,
     ),
-    *_each("bad_stream", "keepalive resumed_for_ever", row=45, over=ONE_HTTP, then="returns", check=checks.one_effect),
-    *_each("bad_stream", "other_events", row=45, over=ONE_HTTP, answers="ok"),
-    *_each(
+    *each("bad_stream", "keepalive resumed_for_ever", row=45, over=ONE_HTTP, then="returns", check=checks.one_effect),
+    *each("bad_stream", "other_events", row=45, over=ONE_HTTP, answers="ok"),
+    *each(
         "endpoint",
         "never closed foreign other_name scheme_relative userinfo javascript file not_a_url huge",
         row=47,
@@ -413,7 +388,7 @@ WEB: list[Case] = [
         connects=False,
     ),
     Case(fault="answers_before_endpoint", row=47, over=SSE, answers="ok", says="^done$"),
-    *_each(
+    *each(
         "redirects",
         "connect-loop connect-port connect-name connect-file connect-metadata_service connect-no_url",
         row=49,
@@ -421,7 +396,7 @@ WEB: list[Case] = [
         connects=False,
         settings={"headers": {"Authorization": "Bearer secret-of-a-test"}},
     ),
-    *_each(
+    *each(
         "redirects",
         "call-port call-loop",
         row=49,
@@ -429,7 +404,7 @@ WEB: list[Case] = [
         at_once=True,
         settings={"headers": {"Authorization": "Bearer secret-of-a-test"}},
     ),
-    *_each(
+    *each(
         "tcp_garbage",
         "random ssh tls old_http bad_status bad_length two_lengths huge_header endless_header continue closed",
         row=50,
@@ -445,7 +420,7 @@ WEB: list[Case] = [
         secure=True,
         says="TLS",
     ),
-    *_each(
+    *each(
         "plain_beneath_tls",
         "self_signed expired",
         row=50,
@@ -454,14 +429,12 @@ WEB: list[Case] = [
         secure=True,
         says="certificate",
     ),
-    *_each("packed_answer", "gzip deflate", row=22, over=HTTP, answers="ok"),
-    *_each(
+    *each("packed_answer", "gzip deflate", row=22, over=HTTP, answers="ok"),
+    *each(
         "packed_answer", "gzip_bomb deflate_bomb events_bomb", row=22, over=HTTP, says="large|limit", settings=PATIENT
     ),
-    *_each(
-        "packed_answer", "twice twice_bomb brotli unknown truncated not_packed", row=22, over=HTTP, settings=PATIENT
-    ),
-    *_each(
+    *each("packed_answer", "twice twice_bomb brotli unknown truncated not_packed", row=22, over=HTTP, settings=PATIENT),
+    *each(
         "bad_network",
         "latency jitter bandwidth bytes",
         row=52,
@@ -473,7 +446,7 @@ WEB: list[Case] = [
 ]
 
 SOCKETS: list[Case] = [
-    *_each(
+    *each(
         "ws_handshake",
         "status_200 status_401 status_403 status_404 status_500",
         row=51,
@@ -481,7 +454,7 @@ SOCKETS: list[Case] = [
         connects=False,
         says="HTTP [245]",
     ),
-    *_each(
+    *each(
         "ws_handshake",
         "wrong_subprotocol wrong_accept no_upgrade huge_header many_headers unasked_extension never",
         row=51,
@@ -489,7 +462,7 @@ SOCKETS: list[Case] = [
         connects=False,
     ),
     Case(fault="ws_handshake", argument="no_subprotocol", row=51, over=WEBSOCKET, answers="ok"),
-    *_each(
+    *each(
         "ws_frames",
         "close_1011 close_1000 close_4000 close_1012",
         row=51,
@@ -498,7 +471,7 @@ SOCKETS: list[Case] = [
         at_once=True,
         then="returns",
     ),
-    *_each(
+    *each(
         "ws_frames",
         "close_999 close_without_code close_half_code close_bad_reason end_without_close continuation_first masked reserved_bits unknown_opcode long_ping huge_length garbage",
         row=51,
@@ -506,9 +479,9 @@ SOCKETS: list[Case] = [
         at_once=True,
         then="returns",
     ),
-    *_each("ws_frames", "endless_fragments", row=51, over=WEBSOCKET, then="returns", settings=PATIENT),
-    *_each("ws_frames", "half_frame", row=51, over=WEBSOCKET, then="nothing", says="did not answer"),
-    *_each(
+    *each("ws_frames", "endless_fragments", row=51, over=WEBSOCKET, then="returns", settings=PATIENT),
+    *each("ws_frames", "half_frame", row=51, over=WEBSOCKET, then="nothing", says="did not answer"),
+    *each(
         "ws_frames",
         "binary fragments ping_flood pong_flood empty_frames invalid_utf8",
         row=51,
@@ -517,20 +490,20 @@ SOCKETS: list[Case] = [
         says="done",
         settings=PATIENT,
     ),
-    *_each("ws_frames", "many_fragments", row=51, over=WEBSOCKET, answers="either", then="returns", settings=PATIENT),
-    *_each("ws_deflate_bomb", "60", row=51, over=WEBSOCKET, then="returns", settings=PATIENT),
-    *_each("ws_deflate_bomb", "1", row=51, over=WEBSOCKET, answers="ok", settings=PATIENT),
+    *each("ws_frames", "many_fragments", row=51, over=WEBSOCKET, answers="either", then="returns", settings=PATIENT),
+    *each("ws_deflate_bomb", "60", row=51, over=WEBSOCKET, then="returns", settings=PATIENT),
+    *each("ws_deflate_bomb", "1", row=51, over=WEBSOCKET, answers="ok", settings=PATIENT),
 ]
 
 ENDS: list[Case] = [
-    *_each("daemon_grandchild", "quiet stubborn", row=55, over=STDIO, answers="ok"),
+    *each("daemon_grandchild", "quiet stubborn", row=55, over=STDIO, answers="ok"),
     Case(fault="daemon_grandchild", argument="crash", row=55, over=STDIO, then="returns", at_once=True),
     Case(fault="forks_without_end", row=55, over=STDIO, answers="ok"),
-    *_each("ignores_eof", "eof term", row=56, over=STDIO, answers="ok"),
+    *each("ignores_eof", "eof term", row=56, over=STDIO, answers="ok"),
     Case(fault="slow_flush", row=56, over=STDIO, answers="ok", then="nothing", check=checks.flushed),
 ]
 
-CASES: list[Case] = [*START, *NOISE, *CALLS, *SIZES, *ANSWERS, *LISTS, *UNASKED, *WEB, *SOCKETS, *ENDS]
+CASES: list[Case] = [*START, *NOISE, *CALLS, *SIZES, *ANSWERS, *LISTS, *UNASKED, *WEB, *SOCKETS, *ENDS, *SUBTLE]
 EVERYTHING: list[Cell] = [Cell(case, transport) for case in CASES for transport in case.over]
 CELLS: list[Cell] = [cell for cell in EVERYTHING if cell.transport in (cell.case.sampled or cell.case.over)]
 """What is tried by default."""

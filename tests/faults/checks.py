@@ -136,3 +136,34 @@ async def flushed(scene: Scene) -> str | None:
 async def replaced(scene: Scene) -> str | None:
     """A process that is stuck is ended and started again."""
     return None if scene.notes.count("started") > 1 else "the stuck process was never replaced"
+
+
+async def always_answered(scene: Scene) -> str | None:
+    """However the kind of the answers changes, each call has one, and none is late."""
+    for _ in range(12):
+        began = time.perf_counter()
+        result = await scene.client.call_tool("faulty", "act", {})
+        if not result.text and result.is_error:
+            return "an error without words"
+        if time.perf_counter() - began > scene.cell.case.setting("request_timeout", 1.5) + 4:
+            return "a call did not come back"
+    return None
+
+
+async def bounded_listening(scene: Scene) -> str | None:
+    """A stream that keeps ending is not opened again and again without a pause."""
+    before = scene.notes.count("listen") + scene.notes.count("get")
+    await asyncio.sleep(2.0)
+    again = scene.notes.count("listen") + scene.notes.count("get") - before
+    return f"it was listened to {again} times in two seconds" if again > 8 else None
+
+
+async def small_heads(scene: Scene) -> str | None:
+    """What a server wants to be kept for it is not sent back by the kilobyte."""
+    largest = max((int(line.split()[1]) for line in scene.notes if line.startswith("head ")), default=0)
+    return f"a request had {largest} bytes of headers" if largest > 10_000 else None
+
+
+async def nothing_injected(scene: Scene) -> str | None:
+    """What a server puts into a schema, or a caller into an argument, is never a header of its own."""
+    return "a header was injected" if "injected" in scene.notes else None

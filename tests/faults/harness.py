@@ -73,6 +73,10 @@ class Server:
         """What a new connection is spoken over."""
         return connection
 
+    def head(self, exchange: "Exchange") -> bool:
+        """A chance to treat an HTTP request of which only the head was read; True if that was the end of it."""
+        return False
+
     def http(self, exchange: "Exchange") -> bool:
         """A chance to treat one HTTP request in a way of its own; True if that was done."""
         return False

@@ -246,7 +246,7 @@ class Listener:
         with dressed:
             try:
                 while True:
-                    exchange = _read(dressed, self._transport)
+                    exchange = _read(dressed, self._transport, self._server)
                     if not self._server.http(exchange):
                         self._serve(exchange)
                     if not exchange.kept:
@@ -313,7 +313,7 @@ def _end_with_parent() -> None:
     os._exit(0)
 
 
-def _read(connection: socket.socket, transport: str) -> Exchange:
+def _read(connection: socket.socket, transport: str, server: Server) -> Exchange:
     head = bytearray()
     while not head.endswith(b"\r\n\r\n"):
         head += _exactly(connection, 1)
@@ -324,8 +324,11 @@ def _read(connection: socket.socket, transport: str) -> Exchange:
     first, *rest = head.decode("latin-1").strip().split("\r\n")
     method, path, _ = first.split(" ")
     headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in rest)}
-    body = _exactly(connection, int(headers.get("content-length", 0)))
-    return Exchange(connection, method, path, headers, body, transport)
+    exchange = Exchange(connection, method, path, headers, b"", transport)
+    if server.head(exchange):
+        raise HungUp
+    exchange.body = _exactly(connection, int(headers.get("content-length", 0)))
+    return exchange
 
 
 def _exactly(connection: socket.socket, size: int) -> bytes:

@@ -37,7 +37,7 @@ class Scene:
     client: MCPClient = field(init=False)
     connected: bool = False
     seconds: float = 0.0
-    """How long the call took."""
+    """How long the call took by the clock on the wall, which is the server's own."""
     result: ToolResult | None = None
     log: list[str] = field(default_factory=list)
     events: list[Any] = field(default_factory=list)

@@ -13,6 +13,7 @@ import anyio
 import pytest
 
 from squidbot import MCPClient, ToolResult
+from squidbot.core.domain.servers import ServerEvent
 from tests.fixtures.meeting import ERAS, Era, meeting
 from tests.fixtures.running import Entry, entry_for, port_of, program, running, until, world_command
 from tests.fixtures.serve import TransportOnNetwork
@@ -132,3 +133,27 @@ async def test_a_call_that_kills_its_server_is_an_error_and_the_next_one_works()
             assert died.failure is not None
             assert "17" in died.text, "the exit code tells people where to look"
             await _back(client)
+
+
+@pytest.mark.requirement("B-08", "C-08")
+@pytest.mark.parametrize("era", ERAS)
+async def test_subscriptions_outlive_the_server_that_took_them(era: Era) -> None:
+    """A client of ours does not know that a server behind us died, and waits for news of what it subscribed to."""
+    uri, heard = "world://note", list[str]()
+
+    def hear(event: ServerEvent) -> None:
+        if event.kind == "resource_updated":
+            heard.append(str(event.params["uri"]))
+
+    with running("stdio") as entry:
+        async with meeting({**entry, "protocol": era}, on_event=hear) as client:
+            await client.subscribe_resource("world", uri)
+            await client.call_tool("world", "die")
+            await until(lambda: client.status("world").state == "ready", what="the server to come back")
+
+            async def told() -> bool:
+                await client.call_tool("world", "touch", {"uri": uri})
+                return uri in heard
+
+            await until(told, what="news of the resource")
+            await client.subscribe_resource("world", uri, wanted=False)

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from squidbot import AudioContent, BinaryContent, ImageContent, MCPClient, TextContent
+from squidbot import DEFAULT_MCP_SERVERS, AudioContent, BinaryContent, ImageContent, MCPClient, TextContent
 from tests.fixtures.meeting import meeting
 from tests.fixtures.needs import peer
 from tests.fixtures.running import BEAT, START, Entry, program
@@ -268,3 +268,21 @@ async def test_server_memory_keeps_what_it_is_told(tmp_path: Path) -> None:
         found = await client.call_tool("world", "search_nodes", {"query": "ten arms"})
         assert "Squid" in found.text
     assert "has ten arms" in file.read_text(encoding="utf-8")
+
+
+@pytest.mark.requirement("F-04", "A-06")
+async def test_the_vendors_search_server_is_the_one_that_the_built_in_brave_names() -> None:
+    """A definition that starts nothing is worse than none. It lists its tools with any key; nothing is searched here."""
+    package, version = "@brave/brave-search-mcp-server", "2.1.4"
+    named = DEFAULT_MCP_SERVERS["brave"]
+    assert named.command == "npx"
+    assert f"{package}@{version}" in named.args
+    command, *rest = peer(lambda: node_program(package, environment="brave"))
+    env = {"BRAVE_API_KEY": "no-key-of-anybody"}
+    entry = {
+        "command": command,
+        "args": [*rest, *named.args[named.args.index(f"{package}@{version}") + 1 :]],
+        "env": env,
+    }
+    async with meeting(entry) as client:
+        assert "brave_web_search" in {tool.tool for tool in client.get_available_tools()}

@@ -268,3 +268,21 @@ async def test_a_failure_of_the_system_or_of_the_server_is_an_answer_without_pat
         words = await refused(client, "file_info", path="a")
     assert words == "file_info: something went wrong inside this server; its log says what"
     assert "RuntimeError: lost" in capsys.readouterr().err
+
+
+async def test_what_is_gits_own_can_be_read_and_not_changed(tmp_path: Path) -> None:
+    """A line in `.git/config` can name a program that the next git command runs."""
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".git" / "config").write_text("[core]\n")
+    async with in_memory(tmp_path) as client:
+        assert (await done(client, "read_file", path=".git/config"))["text"] == "[core]\n"
+        for tool, arguments in (
+            ("write_file", {"path": ".git/hooks/pre-commit", "content": "x"}),
+            ("write_file", {"path": "a/../.GIT/config", "content": "x"}),
+            ("edit_file", {"path": ".git/config", "old_text": "core", "new_text": "x"}),
+            ("move_file", {"source": ".git", "destination": "other"}),
+            ("create_directory", {"path": "sub/.git"}),
+            ("delete_file", {"path": ".git/config"}),
+        ):
+            assert "git's own" in await refused(client, tool, **arguments)
+    assert (tmp_path / ".git" / "config").read_text() == "[core]\n"

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from squidbot.servers.filesystem.sandbox import Refused, Sandbox, parts_of, shown
+from squidbot.servers.filesystem.sandbox import Sandbox, parts_of, shown
+from squidbot.servers.refusal import Refused
 
 pytestmark = pytest.mark.requirement("F-04")
 

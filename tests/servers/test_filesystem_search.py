@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from squidbot.servers.filesystem.sandbox import Refused, Sandbox
+from squidbot.servers.filesystem.sandbox import Sandbox
 from squidbot.servers.filesystem.search import Match, Query, glob_fits, scan, search
+from squidbot.servers.refusal import Refused
 
 pytestmark = pytest.mark.requirement("F-04")
 

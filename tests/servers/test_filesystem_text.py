@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from squidbot.servers.filesystem.editing import replace_exactly, unified_diff
 from squidbot.servers.filesystem.reading import Lines, kind_of, mime_type, read_lines
-from squidbot.servers.filesystem.sandbox import Refused
+from squidbot.servers.refusal import Refused
 
 pytestmark = pytest.mark.requirement("F-04")
 

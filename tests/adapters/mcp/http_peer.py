@@ -143,8 +143,8 @@ async def wire(config: MCPServerConfig, *, opening: Opening | None = None) -> As
     async def ignored(*_: Any) -> None:
         return
 
-    async with open_http(config, opening or Opening(Bounds(bytes=LIMIT))) as (read, write):
-        dispatcher = StreamDispatcher(read, write)
+    async with open_http(config, opening or Opening(Bounds(bytes=LIMIT))) as streams:
+        dispatcher = StreamDispatcher(*streams)
         async with anyio.create_task_group() as tasks:
             await tasks.start(dispatcher.run, nobody, ignored)
             yield dispatcher

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,9 @@ import pytest
 from loguru import logger
 
 from squidbot import MCPClient, MCPConfig, MCPConnectionError
+from squidbot.adapters.registry.memory import InMemoryToolRegistry
 from squidbot.core.domain.servers import LOG_SEVERITY, ServerEvent
+from squidbot.core.ports import ToolPort
 from tests.adapters.mcp.processes import alive, messages, scripted
 from tests.fixtures.meeting import meeting
 from tests.fixtures.running import Entry, plain_entry, until
@@ -43,6 +45,24 @@ async def test_two_names_for_one_server_are_two_connections() -> None:
         await client.disconnect("one")
         assert (await client.call_tool("two", "echo", {"text": "still here"})).text == "still here"
         assert {tool.server for tool in client.get_available_tools()} == {"two"}
+
+
+async def test_a_servers_tools_are_put_into_the_registry_once_for_each_time_that_they_are_new() -> None:
+    """Every change builds the whole index anew: two hundred servers that start would pay for it squared."""
+    put: list[int] = []
+
+    class Counting(InMemoryToolRegistry):
+        def replace(self, server: str, tools: Sequence[ToolPort]) -> None:
+            put.append(len(tools))
+            super().replace(server, tools)
+
+    async with _client({"one": _plain()}, registry=Counting()) as client:
+        await client.connect("one")
+        assert put.count(2) == 1
+        await client.disconnect("one")
+        assert client.get_available_tools() == []
+        await client.connect("one")
+        assert len(client.get_available_tools()) == put.count(2) == 2
 
 
 @pytest.mark.requirement("B-12")

@@ -314,7 +314,9 @@ async def test_prompts_resources_and_completions_are_asked_for_and_read() -> Non
         assert [resource.uri for resource in connection.catalogue.resources] == ["a://b", "a://{x}"]
         rendered = await connection.render_prompt("greet", {"name": "Ada"})
         assert rendered.messages[0].content == TextContent("Hi")
-        assert await connection.read_resource("a://b") == (BinaryContent("a://b", "embedded", text="words"),)
+        read = await connection.read_resource("a://b")
+        assert read.content == (BinaryContent("a://b", "embedded", text="words"),)
+        assert read.raw["contents"][0]["uri"] == "a://b"
         assert await connection.complete({}) == {"values": ["x"]}
         assert await connection.complete({}) == {}
         status = connection.status

@@ -478,3 +478,15 @@ def test_no_call_ever_gets_anothers_answer_and_every_call_ends(script: list[Any]
     outcomes = asyncio.run(_meet(script))
     assert set(outcomes) == {"a", "b", "c"}
     assert all(outcome in (name, None) for name, outcome in outcomes.items())
+
+
+@pytest.mark.requirement("B-08", "B-15")
+async def test_a_server_that_takes_nothing_any_more_counts_as_gone() -> None:
+    """One that closed its input and lives on would otherwise be kept, and never answer again."""
+    channel = ScriptedChannel()
+    async with talking(channel) as dispatcher:
+        channel.deaf = ChannelClosed("it closed its input but still runs")
+        failure = await _outcome(dispatcher)
+        assert "closed its input" in failure.error.message
+        assert dispatcher.ended.is_set()
+        assert dispatcher.end is channel.deaf

@@ -194,3 +194,13 @@ def test_a_line_without_end_ends_the_connection() -> None:
         assert splitter.feed(b"x" * 1_000) == []
     with pytest.raises(ChannelClosed, match="a line without end"):
         splitter.feed(b"x")
+
+
+@pytest.mark.requirement("B-14")
+@pytest.mark.parametrize("number", ["9" * 1_001, "0." + "1" * 1_000, "-" + "1" * 1_000 + "e1"])
+def test_a_number_that_nobody_can_use_is_refused_before_it_is_read(number: str) -> None:
+    """Reading a whole number takes time by the square of its digits: two thousand of them would hold up everybody."""
+    outcome = _read(f'{{"jsonrpc": "2.0", "id": 7, "result": {{"n": {number}}}}}'.encode())
+    assert isinstance(outcome, Unreadable)
+    assert outcome.ids == (7,)
+    assert "a number of" in outcome.reason

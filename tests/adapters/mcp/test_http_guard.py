@@ -441,3 +441,32 @@ async def test_a_redirect_within_the_origin_is_followed_and_a_circle_is_not() ->
 def test_data_of_others_is_no_failure_of_http(data: Any) -> None:
     """A server may put anything into the data of its errors."""
     assert failure_of(data) is None
+
+
+@pytest.mark.requirement("B-15")
+@pytest.mark.parametrize("named", ["s\xe9ance", "a\tb", "s" * 5_000])
+async def test_a_session_id_that_no_header_can_carry_is_the_error_of_that_call(named: str) -> None:
+    """Kept, it would make every later request fail inside of the SDK, and take its neighbours along."""
+
+    async def act(visit: Visit) -> None:
+        await visit.result(GOOD, Mcp_Session_Id=named)
+
+    async with peer(only_calls(act)) as there, wire(config_for(there.url())) as dispatcher:
+        assert "no header can carry" in (await failure(dispatcher, "tools/call")).error.message
+        assert await dispatcher.send_raw_request("ping", {}, {"timeout": 5.0}) == GOOD
+
+
+@pytest.mark.requirement("B-15")
+async def test_cookies_are_sent_back_while_they_are_few_and_small() -> None:
+    """A load balancer finds a session by one; a server that sets a hundred must not swell every request."""
+
+    async def act(visit: Visit) -> None:
+        more = "\r\nSet-Cookie: ".join(f"c{number}={'x' * 1_000}; Path=/" for number in range(100))
+        await visit.result(GOOD, Set_Cookie=f"sticky=node-7; Path=/\r\nSet-Cookie: {more}")
+
+    async with peer(act) as there, wire(config_for(there.url())) as dispatcher:
+        for _ in range(3):
+            await dispatcher.send_raw_request("ping", {}, {"timeout": 5.0})
+        cookies = there.asked[-1].headers["cookie"]
+    assert "sticky=node-7" in cookies
+    assert len(cookies) < 5_000

@@ -45,6 +45,14 @@ def test_a_hopeless_tool_is_left_out_alone_with_a_warning(item: Any, reason: str
     assert reason in warning
 
 
+@pytest.mark.requirement("B-15", "C-01")
+def test_a_thousand_hopeless_tools_do_not_fill_the_log(logged: list[str]) -> None:
+    """A log that one server can fill is one in which nobody finds anything."""
+    assert _tools(*range(1_000), {"name": "good"}) == ["good"]
+    assert len(logged) == 6
+    assert "995 more tools are left out" in logged[-1]
+
+
 @pytest.mark.requirement("C-01")
 @settings(deadline=None)
 @given(st.lists(json_values | st.fixed_dictionaries({"name": st.text()}, optional={"inputSchema": json_values})))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from squidbot.adapters.registry.memory import InMemoryToolRegistry
 from squidbot.core.domain.tools import ToolDefinition, ToolId, ToolResult
-from squidbot.core.ports import OnProgress, ToolPort
+from squidbot.core.ports import Counterpart, OnProgress, ToolPort
 
 
 class Tool:
@@ -19,7 +19,12 @@ class Tool:
         self.definition = ToolDefinition(server=server, tool=tool, name=tool)
 
     async def execute(
-        self, arguments: Mapping[str, Any], *, timeout: float | None = None, on_progress: OnProgress | None = None
+        self,
+        arguments: Mapping[str, Any],
+        *,
+        timeout: float | None = None,
+        on_progress: OnProgress | None = None,
+        counterpart: Counterpart | None = None,
     ) -> ToolResult:
         return ToolResult(structured=[self.definition.server, self.definition.tool])
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from loguru import logger
 
 from squidbot.adapters.telemetry.logging import LEVELS, LIBRARIES, log_server_message, set_up_logging
+from squidbot.core.domain.redaction import Redactor
 from squidbot.core.domain.servers import LogLevel, ServerLog
 
 Capture = pytest.CaptureFixture[str]
@@ -75,7 +76,7 @@ def test_one_event_is_one_line_whatever_it_says(capsys: Capture, text: str) -> N
 def test_secrets_are_blanked_also_those_learnt_later(capsys: Capture) -> None:
     """The log starts before the settings are read, and no secret may pass through it."""
     secrets: set[str] = set()
-    set_up_logging(secrets=secrets)
+    set_up_logging(redactor=Redactor(secrets))
     secrets.add("hunter2-token")
     logger.error("refused: hunter2-token")
     try:
@@ -84,7 +85,7 @@ def test_secrets_are_blanked_also_those_learnt_later(capsys: Capture) -> None:
         logger.exception("failed")
     written = capsys.readouterr().err
     assert "hunter2" not in written
-    assert written.count("[hidden]") == 2
+    assert written.count("[redacted:") == 2
 
 
 def test_an_exception_is_its_last_line_and_with_verbosity_all_of_it(capsys: Capture) -> None:

@@ -1,8 +1,8 @@
 """P7: nothing is left of a server, however it and however squidbot ends.
 
-python -m tests.faults.promises.leftovers [--cycles 10] [--kills 5]
+python -m tests.faults.promises.leftovers [--cycles 10] [--kills 5] [--at-once 1]
 
-Each cycle starts and stops five servers that end badly; each kill is a kill -9 of a host program that has them.
+The whole dose is `--cycles 1000 --kills 200 --at-once 8`. Each cycle starts and stops five servers that end badly; each kill is a kill -9 of a host program that has them.
 Prints what was left within five seconds (processes with our mark, zombies, open files); ends with 1 if anything was.
 """
 
@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -69,16 +69,26 @@ def gone(mark: str) -> list[str]:
     return left
 
 
-async def main(cycles: int, kills: int) -> int:
-    await cycle()  # what is loaded and opened once is no leak
-    before = len(descriptors())
+async def repeated(what: str, times: int, at_once: int, act: Callable[[], Awaitable[list[str]]]) -> list[str]:
+    """Do it so many times, a few side by side; everything that was left."""
     left: list[str] = []
-    for number in range(cycles):
-        left += await cycle()
-        print(f"\r{number + 1} of {cycles} cycles, left: {len(left)}", end="", file=sys.stderr)
-    for number in range(kills):
-        left += await asyncio.to_thread(kill)
-        print(f"\r{number + 1} of {kills} kills, left: {len(left)} ", end="", file=sys.stderr)
+    numbers = iter(range(1, times + 1))
+
+    async def work() -> None:
+        for number in numbers:
+            left.extend(await act())
+            if sys.stderr.isatty():
+                print(f"\r{number} of {times} {what}, left: {len(left)} ", end="", file=sys.stderr)
+
+    await asyncio.gather(*(work() for _ in range(at_once)))
+    return left
+
+
+async def main(cycles: int, kills: int, at_once: int) -> int:
+    await repeated("cycles", at_once, at_once, cycle)  # what is loaded and opened once is no leak
+    before = len(descriptors())
+    left = await repeated("cycles", cycles, at_once, cycle)
+    left += await repeated("kills", kills, at_once, lambda: asyncio.to_thread(kill))
     zombies, files = len(children()), len(descriptors()) - before
     print(f"\n{cycles} cycles and {kills} kills of {len(SERVERS)} servers each: {len(left)} processes left, ", end="")
     print(f"{zombies} zombies, {files:+d} open files")
@@ -91,5 +101,6 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cycles", type=int, default=10)
     parser.add_argument("--kills", type=int, default=5)
+    parser.add_argument("--at-once", type=int, default=1)
     options = parser.parse_args()
-    sys.exit(asyncio.run(main(options.cycles, options.kills)))
+    sys.exit(asyncio.run(main(options.cycles, options.kills, options.at_once)))

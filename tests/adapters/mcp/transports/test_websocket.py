@@ -109,7 +109,7 @@ async def test_messages_go_both_ways_as_text_on_one_connection() -> None:
 
 @pytest.mark.requirement("B-03")
 async def test_wss_is_checked_and_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An authority that nobody trusts is refused; one that the machine trusts is not."""
+    """An authority that nobody trusts is refused; one that the machine trusts is not, unless its word has expired."""
     authority = Authority(tmp_path)
     async with serving(echo, tls=authority.server()) as url:
         error = await refusal(url)
@@ -122,6 +122,8 @@ async def test_wss_is_checked_and_works(tmp_path: Path, monkeypatch: pytest.Monk
             async with open_websocket(config_for(url), OPENING) as channel:
                 await channel.send(b"hi", 1)
                 assert await channel.receive() == [b"hi"]
+            async with serving(echo, tls=authority.server(expired=True)) as expired:
+                assert "certificate has expired" in str(await refusal(expired))
         finally:
             network.tls.cache_clear()
 

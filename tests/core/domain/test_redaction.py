@@ -1,0 +1,150 @@
+"""Secrets are taken out at one place, in every form in which they travel, and nothing else is."""
+
+import base64
+import json
+from urllib.parse import quote
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from squidbot.core.domain.redaction import Redactor, names_a_secret
+
+SECRET = 'p@ss/w0rd+"quoted" ünïcode'
+FORMS = [
+    SECRET,
+    json.dumps(SECRET),
+    json.dumps(SECRET, ensure_ascii=False),
+    quote(SECRET, safe=""),
+    quote(SECRET),
+    base64.b64encode(SECRET.encode()).decode(),
+    base64.b64encode(b"user:" + SECRET.encode()).decode(),
+    base64.urlsafe_b64encode(b"me:" + SECRET.encode() + b":x").decode(),
+    SECRET.encode().hex(),
+    f"https://user:{quote(SECRET, safe='')}@host/path",
+]
+
+
+@pytest.mark.requirement("E-05")
+@pytest.mark.parametrize("form", FORMS)
+def test_a_known_secret_is_found_in_every_form(form: str) -> None:
+    """A secret that was only encoded is still a secret."""
+    redacted = Redactor([SECRET]).text(f"before {form} after")
+    assert "[redacted:" in redacted
+    assert not any(known in redacted for known in FORMS[:-1])
+    assert redacted.startswith("before ")
+    assert redacted.endswith(" after")
+
+
+@pytest.mark.requirement("E-05")
+@pytest.mark.parametrize(
+    "token",
+    [
+        "ghp_0123456789abcdefghijABCDEFGHIJ012345",
+        "github_pat_11ABCDEFG0123456789_abcdefghij",
+        "glpat-abcdefghij0123456789",
+        "sk-proj-abcdefghij0123456789ABCDEFGHIJ",
+        "xoxb-123456789012-abcdefghijkl",
+        "AKIAIOSFODNN7EXAMPLE",
+        "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbmF0dXJl",
+        "-----BEGIN RSA PRIVATE KEY-----\nMIIEow\nabc\n-----END RSA PRIVATE KEY-----",
+        base64.b64encode(b"ghp_0123456789abcdefghijABCDEFGHIJ012345").decode(),
+    ],
+)
+def test_a_token_of_a_known_maker_is_told_by_its_shape(token: str) -> None:
+    """A caller may pass a token that no settings know of."""
+    redacted = Redactor().text(f"value={token} end")
+    assert token not in redacted
+    assert "[redacted:" in redacted
+    assert redacted.endswith(" end")
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("postgres://app:hunter22@db/x", "postgres://[redacted:"),
+        ("Authorization: Bearer abc123def456ghi789", "Authorization: Bearer [redacted:"),
+        ("https://host/cb?token=abcdef&next=1", "https://host/cb?token=[redacted:"),
+    ],
+)
+def test_secrets_in_urls_and_headers_go_and_the_rest_stays(text: str, kept: str) -> None:
+    """What is left must still tell where it was."""
+    assert Redactor().text(text).startswith(kept)
+
+
+BENIGN = [
+    "Use basic authentication or bearer authentication.",
+    '{"key": "SHOP-12", "nextPageToken": "abc", "max_tokens": 200}',
+    "https://github.com/acme/shop/pull/12#discussion",
+    "mailto:someone@example.com, 12:30@home",
+    "feature/sk-ill-tree and risk-averse ghp_ alone",
+    "def token(self) -> str: return self._token",
+    "commit 4b825dc642cb6eb9a060e54bf8d69288fbee4904",
+    "data:image/png;base64,iVBORw0KGgoAAAANSUhEUg==",
+]
+
+
+@pytest.mark.requirement("E-05")
+@pytest.mark.parametrize("text", BENIGN)
+def test_what_is_no_secret_is_left_alone(text: str) -> None:
+    """A record full of marks is no record."""
+    assert Redactor(["s3cr3t-value"]).text(text) == text
+
+
+def test_what_stands_under_a_telling_key_goes_whatever_it_looks_like() -> None:
+    """`password: hunter2` has no shape but its name."""
+    kept = json.loads(
+        Redactor().json(
+            {
+                "password": "hunter2",
+                "nested": [{"apiKey": "zzz", "Authorization": "x y", "key": "SHOP-1"}],
+                "cursor": {"nextPageToken": "page-2"},
+                "empty_token": "",
+                "token": 7,
+            }
+        )
+    )
+    assert kept["password"].startswith("[redacted:")
+    assert kept["nested"][0]["apiKey"].startswith("[redacted:")
+    assert kept["nested"][0]["Authorization"].startswith("[redacted:")
+    assert kept["nested"][0]["key"] == "SHOP-1"
+    assert (kept["cursor"], kept["empty_token"], kept["token"]) == ({"nextPageToken": "page-2"}, "", 7)
+
+
+@pytest.mark.parametrize("name", ["password", "DB_PASSWORD", "client-secret", "accessToken", "Cookie", "api key"])
+def test_names_that_tell_a_secret(name: str) -> None:
+    """However it is spelt."""
+    assert names_a_secret(name)
+
+
+def test_equal_secrets_leave_equal_marks_and_the_salt_decides_which() -> None:
+    """Two records of one token can be told from records of two, and nobody can try out which token it was."""
+    ours, theirs = Redactor(salt=b"a"), Redactor(salt=b"b")
+    assert ours.mark("one") == ours.mark("one") != ours.mark("two")
+    assert ours.mark("one") != theirs.mark("one")
+
+
+def test_what_the_settings_add_later_is_known_too() -> None:
+    """The log is set up before the settings are read."""
+    secrets: set[str] = set()
+    redactor = Redactor(secrets)
+    assert redactor.text("late-secret") == "late-secret"
+    secrets.add("late-secret")
+    assert redactor.text("late-secret") != "late-secret"
+
+
+@given(st.text(min_size=6, max_size=60), st.text(), st.text())
+def test_no_secret_is_ever_left(secret: str, before: str, after: str) -> None:
+    """For every secret and everything around it."""
+    redactor = Redactor([secret])
+    left = redactor.text(before + secret + after)
+    marks = redactor.mark(secret)
+    assert secret in marks or secret not in left.replace(marks, "")
+
+
+@given(st.lists(st.text("abcdef0123456789", min_size=24, max_size=40), min_size=1, max_size=30), st.data())
+def test_many_secrets_are_found_as_surely_as_one(secrets: list[str], data: st.DataObject) -> None:
+    """The quick look that clears most texts must never clear one that has a secret."""
+    chosen = data.draw(st.sampled_from(secrets))
+    text = data.draw(st.text(max_size=50)) + chosen + data.draw(st.text(max_size=50))
+    assert chosen not in Redactor(secrets).known(text)

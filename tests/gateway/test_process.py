@@ -1,0 +1,288 @@
+"""The gateway as a process: how it starts, what it prints, how it takes up settings, and how it ends."""
+
+import json
+import os
+import signal
+import sqlite3
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from anyio import create_task_group, fail_after, to_thread
+
+from tests.faults.measure import marked
+from tests.fixtures.gateway import (
+    ROLE,
+    GatewayProcess,
+    ask,
+    call,
+    command,
+    gateway,
+    headers,
+    request,
+    result_of,
+    settings_of,
+    until_listed,
+)
+from tests.fixtures.running import ROOT, plain_entry, until
+
+pytestmark = [pytest.mark.anyio, pytest.mark.requirement("G-01"), pytest.mark.deadline(120)]
+
+
+@pytest.fixture
+def running(tmp_path: Path) -> Iterator[GatewayProcess]:
+    with gateway(tmp_path, settings_of()) as process:
+        yield process
+
+
+@pytest.fixture
+def http() -> Callable[[], httpx2.AsyncClient]:
+    return lambda: httpx2.AsyncClient(trust_env=False, timeout=30)
+
+
+def _squidbot(*arguments: str, state: Path, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "squidbot", *arguments],
+        capture_output=True,
+        text=True,
+        cwd=cwd,
+        env={**os.environ, "SQUIDBOT_HOME": str(state), "PYTHONPATH": str(ROOT)},
+        timeout=60,
+        check=False,
+    )
+
+
+async def test_it_says_one_line_when_it_is_ready_and_leaves_nothing(running: GatewayProcess, tmp_path: Path) -> None:
+    """Programs wait for that line; others find the gateway in the state folder while it runs, and not after."""
+    assert running.ready == {
+        "url": running.url,
+        "mcp": f"{running.url}/mcp",
+        "dashboard": f"{running.url}/",
+        "pid": running.process.pid,
+    }
+    for name in ("gateway.json", "admin-token"):
+        assert stat.S_IMODE((running.state / name).stat().st_mode) == 0o600
+    asked = _squidbot("status", "--json", state=running.state)
+    assert asked.returncode == 0, asked.stderr
+    status = json.loads(asked.stdout)
+    assert (status["url"], status["pid"]) == (running.url, running.process.pid)
+    assert [server["name"] for server in status["servers"]] == ["plain"]
+    assert status["settings"]["ok"] is True
+    second = _squidbot("--config", str(running.settings), "gateway", "--port", "0", "--json", state=running.state)
+    assert second.returncode == 2
+    assert running.url in json.loads(second.stdout)["error"]["message"]
+    assert running.end(signal.SIGTERM) == 0
+    assert not (running.state / "gateway.json").exists()
+    assert _squidbot("status", state=running.state).returncode == 4
+    assert "Traceback" not in running.said()
+
+
+@pytest.mark.requirement("E-10")
+async def test_one_process_of_a_server_serves_all_callers_and_the_other_doors_are_open(
+    tmp_path: Path, http: Callable[[], httpx2.AsyncClient]
+) -> None:
+    """A process for each call or client is what brings machines down; and whoever runs it must be able to look."""
+    starts, callers = tmp_path / "starts", ("ann", "ben", "eve")
+    with gateway(tmp_path, settings_of({"plain": plain_entry("--starts", str(starts))})) as running:
+        tokens = [running.token(name=name) for name in callers]
+        async with http() as client:
+            await until_listed(client, running.url, tokens[0], "mcp_plain_pid")
+            found: list[str] = []
+
+            async def one(token: str) -> None:
+                found.append(str((await call(client, running.url, token, "mcp_plain_pid"))["content"]))
+
+            async with create_task_group() as tasks:
+                for token in tokens * 5:
+                    tasks.start_soon(one, token)
+            admin = {"Authorization": f"Bearer {running.admin}"}
+            for path in ("/healthz", "/readyz", "/metrics", "/api/v1/status", "/sign-in"):
+                assert (await client.get(running.url + path, headers=admin)).status_code == 200, path
+        assert (len(found), len(set(found)), len(starts.read_text().split())) == (15, 1, 1)
+        with closing(sqlite3.connect(running.state / "audit.db")) as database:
+            members = dict(database.execute("SELECT id, name FROM squad_members").fetchall())
+            rows = database.execute("SELECT squad_member_id FROM tool_execution_logs WHERE tool = 'pid'")
+            who = {member for (member,) in rows}
+    assert sorted(members[member] for member in who) == sorted(callers)
+
+
+@pytest.mark.requirement("F-05")
+async def test_without_settings_it_is_closed_recorded_and_has_the_practice_world(
+    tmp_path: Path, http: Callable[[], httpx2.AsyncClient]
+) -> None:
+    """T23: the defaults of somebody who has read nothing."""
+    with gateway(tmp_path, None) as running:
+        assert running.url.startswith("http://127.0.0.1:")
+        async with http() as client:
+            assert (await client.post(f"{running.url}/mcp", json={})).status_code == 401
+            assert (await client.get(f"{running.url}/api/v1/status")).status_code == 401
+            token = running.token("project_manager")
+            await until_listed(client, running.url, token, "mcp_jira_search_tickets")
+            found = await call(client, running.url, token, "mcp_jira_search_tickets", jql="project = SHOP")
+            assert not found.get("isError"), found
+            assert "SHOP-" in json.dumps(found)
+        (record,) = [row for row in running.api("GET", "/calls")["records"] if row["tool"] == "search_tickets"]
+        assert (record["role"], record["outcome"], record["origin"]) == ("project_manager", "ok", "mcp")
+        assert running.end(signal.SIGINT) == 130
+
+
+def _rewrite(running: GatewayProcess, document: Any) -> None:
+    """As editors do: a new file in the old one's place."""
+    fresh = running.settings.with_name("fresh")
+    fresh.write_text(document if isinstance(document, str) else json.dumps(document), encoding="utf-8")
+    fresh.replace(running.settings)
+
+
+@pytest.mark.requirement("G-10")
+async def test_settings_are_taken_up_while_clients_stay_and_broken_ones_are_refused(
+    running: GatewayProcess, http: Callable[[], httpx2.AsyncClient]
+) -> None:
+    """A server comes and goes without a restart; a slip of the pen changes nothing, and is shown."""
+    async with http() as client:
+        token = running.token()
+        await until_listed(client, running.url, token, "mcp_plain_pid")
+        pid = (await call(client, running.url, token, "mcp_plain_pid"))["content"][0]["text"]
+        _rewrite(running, settings_of({"plain": plain_entry(), "other": plain_entry()}))
+        await until_listed(client, running.url, token, "mcp_other_echo")
+        assert (await call(client, running.url, token, "mcp_plain_pid"))["content"][0]["text"] == pid
+
+        _rewrite(running, '{"tools": {"mcp_servers": {"plain": {"comand": "x"}}}}')
+
+        def report() -> dict[str, Any]:
+            settings: dict[str, Any] = running.api("GET", "/settings")
+            return settings
+
+        await until(lambda: report().get("ok") is False, what="the report of the broken file")
+        assert "comand" in json.dumps(report())
+        assert (await call(client, running.url, token, "mcp_other_echo", text="still"))["content"][0]["text"] == "still"
+
+        _rewrite(running, settings_of({"plain": plain_entry()}))
+        await until(lambda: report().get("ok") is True, what="the mended file to be taken up")
+
+        since = report()["since"]
+        running.process.send_signal(signal.SIGHUP)
+        await until(lambda: report()["since"] != since, what="SIGHUP to be heard")
+
+        async def gone() -> bool:
+            result = result_of(await ask(client, running.url, token, "tools/list"))
+            return result is not None and not any(tool["name"].startswith("mcp_other") for tool in result["tools"])
+
+        await until(gone, what="the other server to go")
+        assert (await call(client, running.url, token, "mcp_plain_pid"))["content"][0]["text"] == pid
+    assert running.end() == 0
+    assert "comand" in running.said()
+
+
+@pytest.mark.requirement("B-07", "B-08")
+async def test_a_server_that_appears_late_is_there_when_it_appears(
+    tmp_path: Path, http: Callable[[], httpx2.AsyncClient]
+) -> None:
+    """Its tools come to clients that were there before it."""
+    late = tmp_path / "late.py"
+    entry = {"command": sys.executable, "args": ["-I", "-S", str(late)]}
+    with gateway(tmp_path, settings_of({"plain": plain_entry(), "late": entry})) as running:
+        async with http() as client:
+            token = running.token()
+            await until_listed(client, running.url, token, "mcp_plain_echo")
+            late.write_text((ROOT / "tests/fixtures/plain.py").read_text("utf-8"), encoding="utf-8")
+            await until_listed(client, running.url, token, "mcp_late_echo")
+            assert (await call(client, running.url, token, "mcp_late_echo", text="here"))["content"][0][
+                "text"
+            ] == "here"
+
+
+async def test_a_second_signal_does_not_wait(tmp_path: Path, http: Callable[[], httpx2.AsyncClient]) -> None:
+    """Whoever presses Ctrl-C twice means it; the call that is cut off is told so, and recorded."""
+    import anyio
+
+    entry = {**plain_entry("--each", "60"), "env": {"FAULT_MARK": "second-signal"}}
+    with gateway(tmp_path, settings_of({"plain": entry})) as running:
+        token = running.token()
+        async with http() as client, anyio.create_task_group() as tasks:
+            await until_listed(client, running.url, token, "mcp_plain_echo")
+            answers: list[httpx2.Response] = []
+
+            async def waits() -> None:
+                params = {"name": "mcp_plain_echo", "arguments": {"text": "slow"}}
+                answers.append(await ask(client, running.url, token, "tools/call", params))
+
+            tasks.start_soon(waits)
+            await until(lambda: running.api("GET", "/status")["under_way"] == 1, what="the call to be under way")
+            began = time.monotonic()
+            running.process.send_signal(signal.SIGTERM)
+            await until(lambda: "under way" in running.said(), what="the first signal to be heard")
+            running.process.send_signal(signal.SIGTERM)
+            await until(lambda: running.process.poll() is not None, what="the end", within=20)
+        assert running.process.returncode == 0
+        assert time.monotonic() - began < 20
+        assert answers[0].status_code == 503
+        assert "shutting down" in answers[0].text
+        assert not marked("second-signal")
+
+
+async def test_after_a_kill_the_next_start_goes_on_where_it_was(tmp_path: Path) -> None:
+    """kill -9: nothing is in its way, the same token is good, the record is whole."""
+    with gateway(tmp_path, settings_of()) as first:
+        token = first.token()
+        assert first.end(signal.SIGKILL) == -9
+    with gateway(tmp_path, settings_of()) as second:
+        async with httpx2.AsyncClient(trust_env=False, timeout=30) as client:
+            await until_listed(client, second.url, token, "mcp_plain_echo")
+        assert (second.state / "gateway.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [(("--host", "0.0.0.0"), "allowed_hosts"), (("--workers", "2"), "redis")],
+    ids=["open to others", "limits not shared"],
+)
+def test_what_would_be_open_or_inexact_is_refused(tmp_path: Path, options: tuple[str, ...], words: str) -> None:
+    """T23: with the line to add."""
+    settings = tmp_path / "squidbot.json"
+    settings.write_text(json.dumps(settings_of()))
+    ran = subprocess.run(
+        command(*options, "--port", "0", settings=settings),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        cwd=ROOT,
+        env={**os.environ, "SQUIDBOT_HOME": str(tmp_path / "state")},
+    )
+    assert ran.returncode == 2
+    assert words in ran.stderr
+    assert ROLE not in ran.stderr
+
+
+@pytest.mark.requirement("E-04", "C-05")
+async def test_a_grant_that_another_process_revokes_is_heard_by_a_client_that_is_connected(
+    running: GatewayProcess, http: Callable[[], httpx2.AsyncClient]
+) -> None:
+    """Grants live in the database: whoever changes them there, clients that only listen must learn of it."""
+    token = running.token()
+    async with http() as client:
+        await until_listed(client, running.url, token, "mcp_plain_echo")
+        message = request("subscriptions/listen", {"notifications": {"toolsListChanged": True}})
+        asking = client.stream("POST", f"{running.url}/mcp", json=message, headers=headers(token, message))
+        async with asking as stream:
+            lines = stream.aiter_lines()
+            async for line in lines:
+                if "acknowledged" in line:
+                    break
+            options = ("--config", str(running.settings), "roles", "revoke", ROLE, "plain", "echo")
+            done = await to_thread.run_sync(lambda: _squidbot(*options, state=running.state))
+            assert done.returncode == 0, done.stderr
+            with fail_after(30):
+                async for line in lines:
+                    if "notifications/tools/list_changed" in line:
+                        break
+        result = result_of(await ask(client, running.url, token, "tools/list"))
+    assert result is not None
+    assert [tool["name"] for tool in result["tools"]] == ["mcp_plain_pid"]
