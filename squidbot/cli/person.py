@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _MOST_HISTORY = 1_000
+_INTERRUPTED = object()
+"""In the inbox: somebody wants the work to stop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +41,8 @@ class TerminalPerson:
 
     def __init__(self, output: Output) -> None:
         self._output = output
-        self._inbox: SimpleQueue[_Asked | None] = SimpleQueue()
+        self._inbox: SimpleQueue[_Asked | object | None] = SimpleQueue()
+        self._is_typing = False
 
     @property
     def is_there(self) -> bool:
@@ -85,29 +88,39 @@ class TerminalPerson:
                 return [await work()]
             return []
 
-        running: Future[list[T]] = portal.start_task_soon(scoped)
-        running.add_done_callback(lambda _: inbox.put(None))
+        def interrupt() -> None:
+            inbox.put(_INTERRUPTED)
+            if self._is_typing:
+                raise KeyboardInterrupt
+
         interrupted = False
-        while True:
-            try:
-                asked = inbox.get()
-                if asked is None:
-                    break
-                asked.answer(self._typed(asked.question))
-            except KeyboardInterrupt:
-                interrupted = True
-                portal.call(scope.cancel)
+        with _heeding(interrupt):
+            running: Future[list[T]] = portal.start_task_soon(scoped)
+            running.add_done_callback(lambda _: inbox.put(None))
+            while (asked := inbox.get()) is not None:
+                if asked is _INTERRUPTED:
+                    interrupted = True
+                    portal.call(scope.cancel)
+                elif isinstance(asked, _Asked) and not interrupted:
+                    self._put(asked)
         done = running.result()
         if interrupted or not done:
             raise KeyboardInterrupt
         return done[0]
 
-    def _typed(self, question: str) -> str | None:
+    def _put(self, asked: _Asked) -> None:
+        """Ask it; nobody answers what somebody breaks off."""
         with self._output.undisturbed():
             try:
-                return input(f"{self._output.clean(question)} ")
+                self._is_typing = True
+                text: str | None = input(f"{self._output.clean(asked.question)} ")
             except EOFError:
-                return None
+                text = None
+            except KeyboardInterrupt:
+                return
+            finally:
+                self._is_typing = False
+        asked.answer(text)
 
 
 def at_terminal(call: "Invocation", person: TerminalPerson) -> "AgentCounterpart":
@@ -161,11 +174,19 @@ def line_editing(history: Path) -> Iterator[None]:
 def ended_as_by_hand() -> Iterator[None]:
     """Let SIGTERM end the work as Ctrl-C does, so that records are closed and no server is left behind."""
 
-    def stop(_number: int, _frame: object) -> None:
+    def stop() -> None:
         raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGTERM, stop)
+    with _heeding(stop, signal.SIGTERM):
+        yield
+
+
+@contextmanager
+def _heeding(stop: Callable[[], None], *signals: signal.Signals) -> Iterator[None]:
+    """Let `stop` decide what Ctrl-C and SIGTERM, or only `signals`, do meanwhile: by itself an exception may come anywhere."""
+    before = {number: signal.signal(number, lambda *_: stop()) for number in signals or (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)

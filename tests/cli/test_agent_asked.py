@@ -99,7 +99,7 @@ def test_a_conversation_goes_on_until_the_person_leaves_and_ctrl_c_ends_a_turn_o
         ("> ", "hi"),
         ("written", ""),
         ("> ", "work"),
-        ("This takes long.", "\x03"),
+        ("This takes long.\r\n", "\x03"),
         ("Stopped.", ""),
         ("> ", "again"),
     ]
@@ -121,7 +121,7 @@ def test_ctrl_c_ends_a_request_with_130_and_a_closed_record(folder: Path) -> Non
     """A shell script sees that somebody stopped it, and the record sees what was stopped."""
     world(folder, "modern")
     model = script(folder, asks(("mcp_world_slow", {"seconds": 60, "token": "t"}), text="This takes long."))
-    code, shown = converse(["agent", "-m", "x", "--model", model], [("This takes long.", "\x03")])
+    code, shown = converse(["agent", "-m", "x", "--model", model], [("This takes long.\r\n", "\x03")])
     assert code == 130, shown
     assert "cancelled  mcp_world_slow" in shown
 

@@ -223,11 +223,12 @@ class World:
         read_only: Sequence[str] = (),
         secrets: Sequence[str] = (),
         away: Sequence[str] = (),
+        limiter: FakeLimiter | None = None,
     ) -> None:
         self.clock = FakeClock()
         self.log = FakeAuditLog()
         self.grants = FakeGrants(self.log)
-        self.limiter = FakeLimiter()
+        self.limiter = limiter or FakeLimiter()
         self.source = FakeSource([*dict.fromkeys(tool.definition.server for tool in tools), *away], set(away))
         registry = InMemoryToolRegistry()
         for server in self.source.servers:

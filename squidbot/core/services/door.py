@@ -182,7 +182,13 @@ class AgentMCPService:
         its server is a result with `is_error`.
         """
         caller, which = _caller(role), ToolId(server, tool)
-        await self.permissions.refresh(caller)
+        try:
+            await self.permissions.refresh(caller)
+        except anyio.get_cancelled_exc_class():
+            await self._abandoned(
+                self.recorder.attempt(caller, which, arguments or {}, revision=self.permissions.revision)
+            )
+            raise
         port = self._parts.registry.get(which)
         final = {**(arguments or {}), **port.definition.fixed} if port is not None else dict(arguments or {})
         attempt = self.recorder.attempt(caller, which, final, revision=self.permissions.revision)
@@ -194,6 +200,9 @@ class AgentMCPService:
             permit = await self._parts.limiter.acquire(caller.role, which, changes=changes)
         except SquidbotError as error:
             await self.recorder.refused(attempt, error)
+            raise
+        except anyio.get_cancelled_exc_class():
+            await self._abandoned(attempt)
             raise
         try:
             await self.recorder.intend(attempt, changes=changes)
@@ -357,10 +366,14 @@ class AgentMCPService:
             with tracing.span(call) if tracing is not None else nullcontext():
                 return await port.execute(call.arguments, timeout=timeout, on_progress=on_progress, counterpart=asked)
         except anyio.get_cancelled_exc_class():
-            await self.recorder.failed(attempt, "the caller did not wait for the answer", outcome="cancelled")
+            await self._abandoned(attempt)
             raise
         except Exception as error:  # noqa: BLE001  a tool never raises into the agent
             return ToolResult.failed(f"{call.tool} failed inside squidbot: {type(error).__name__}", "server")
+
+    async def _abandoned(self, attempt: Attempt) -> None:
+        """Record that whoever asked is gone. Raises NotRecorded."""
+        await self.recorder.failed(attempt, "the caller did not wait for the answer", outcome="cancelled")
 
     async def _answered(self, attempt: Attempt, result: ToolResult) -> ToolResult:
         """Record the answer, then give it, without any secret of the settings in it."""
@@ -390,9 +403,20 @@ class AgentMCPService:
         except SquidbotError as error:
             await self.recorder.refused(attempt, error)
             raise
+        except anyio.get_cancelled_exc_class():
+            await self._abandoned(attempt)
+            raise
         try:
             await self.recorder.intend(attempt, changes=False)
-            answer = await ask()
+            answer = await self._asked(attempt, ask)
+        finally:
+            await _released(permit)
+        await self.recorder.done(attempt, kept(answer))
+        return answer
+
+    async def _asked(self, attempt: Attempt, ask: Callable[[], Awaitable[T]]) -> T:
+        try:
+            return await ask()
         except NotRecorded:
             raise
         except SquidbotError as error:
@@ -400,12 +424,8 @@ class AgentMCPService:
             error.record = attempt.id
             raise
         except anyio.get_cancelled_exc_class():
-            await self.recorder.failed(attempt, "the caller did not wait for the answer", outcome="cancelled")
+            await self._abandoned(attempt)
             raise
-        finally:
-            await _released(permit)
-        await self.recorder.done(attempt, kept(answer))
-        return answer
 
 
 def _caller(role: Caller | str) -> Caller:

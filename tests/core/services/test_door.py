@@ -22,8 +22,9 @@ from squidbot.core.domain.errors import (
     UnknownTool,
 )
 from squidbot.core.domain.roles import Grant, MCPToolMapper, Role
-from squidbot.core.domain.tools import ToolResult
-from tests.fakes.door import FakeTool, World
+from squidbot.core.domain.tools import ToolId, ToolResult
+from squidbot.core.ports import Permit
+from tests.fakes.door import FakeLimiter, FakeTool, World
 
 pytestmark = pytest.mark.anyio
 
@@ -211,6 +212,30 @@ async def test_a_caller_who_leaves_leaves_a_closed_record() -> None:
     [record] = world.log.closed
     assert (record.outcome, record.id) == ("cancelled", world.log.begun[0].id)
     assert world.limiter.held == 0
+
+
+@pytest.mark.requirement("E-05")
+@pytest.mark.parametrize("kind", ["tool", "resource"])
+async def test_a_caller_who_leaves_before_being_let_in_leaves_a_closed_record_too(kind: str) -> None:
+    """Whoever tried has tried, and is recorded once."""
+    began = anyio.Event()
+
+    class Queueing(FakeLimiter):
+        async def acquire(self, role: str, tool: ToolId, *, changes: bool = True) -> Permit:
+            began.set()
+            await anyio.sleep_forever()
+            raise AssertionError
+
+    world = World([tool := FakeTool("git", "git_push")], limiter=Queueing())
+    async with anyio.create_task_group() as tasks:
+        if kind == "tool":
+            tasks.start_soon(world.door.execute_tool, "backend_developer", "git", "git_push")
+        else:
+            tasks.start_soon(world.door.read_resource, Caller("backend_developer"), "git", "file:///x")
+        await began.wait()
+        tasks.cancel_scope.cancel()
+    assert [record.outcome for record in world.log.closed] == ["cancelled"]
+    assert not tool.calls
 
 
 @pytest.mark.requirement("E-05")
