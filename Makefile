@@ -50,13 +50,15 @@ peers: $(READY) ## install the third-party servers and judges that the tests use
 faults: $(READY) ## try servers that misbehave in every known way, and print what came of each
 	@$(BIN)/python -m tests.faults.run
 
-bench: $(READY) ## measure gateways, the library, starts and commands beside their peers, and what the record costs; needs wrk
+bench: $(READY) ## measure gateways, the library, starts and commands beside their peers, and how costs grow; needs wrk
 	@$(BIN)/python -m benchmarks.gateways
 	@$(BIN)/python -m benchmarks.library
 	@$(BIN)/python -m benchmarks.start
 	@$(BIN)/python -m benchmarks.cold
 	@$(BIN)/python -m benchmarks.door
 	@$(BIN)/python -m benchmarks.audit
+	@$(BIN)/python -m benchmarks.scale
+	@$(BIN)/python -m benchmarks.report
 
 clean: ## remove all that make made; .squidbot stays, your files may be in it
 	@rm -rf .venv .peers .coverage .coverage.* htmlcov dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -15,6 +15,9 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
+
+from benchmarks.keeping import keep
 
 ROOT = Path(__file__).resolve().parents[1]
 SERVER = [sys.executable, "-I", "-S", str(ROOT / "tests/fixtures/plain.py")]
@@ -55,12 +58,14 @@ def main() -> None:
             (["tools", "list"], listing),
             (["tools", "call", "mcp_echo_echo", "text=hello"], calling),
         )
+        kept: dict[str, Any] = {}
         print(f"{rounds} rounds, median (lowest to highest)\n")
         for arguments, (name, beside) in pairs:
             command = [*squidbot, *arguments]
             for warm in (command, beside):
                 seconds(warm, environ)
             found = [(seconds(command, environ), seconds(beside, environ)) for _ in range(rounds)]
+            kept[" ".join(arguments)] = {"beside": name, "seconds": found}
             ratios = [mine / theirs for mine, theirs in found]
             print(
                 f"squidbot {' '.join(arguments):<40} {statistics.median(row[0] for row in found) * 1e3:7.0f} ms   "
@@ -68,6 +73,7 @@ def main() -> None:
                 f"{statistics.median(ratios):5.2f} x ({min(ratios):.2f} to {max(ratios):.2f})",
                 flush=True,
             )
+        keep("cold", kept)
 
 
 if __name__ == "__main__":

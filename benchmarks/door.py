@@ -11,11 +11,14 @@ import asyncio
 import statistics
 import tempfile
 import time
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
+from typing import Any
 
 from loguru import logger
 
+from benchmarks.keeping import keep
 from squidbot.adapters.limits.memory import MemoryRateLimiter
 from squidbot.adapters.registry.memory import InMemoryToolRegistry
 from squidbot.adapters.schemas.checker import JSONSchemaCheck
@@ -24,12 +27,14 @@ from squidbot.adapters.system.clock import SystemClock
 from squidbot.adapters.telemetry.metrics import Metrics
 from squidbot.core.domain.limits import Limit
 from squidbot.core.domain.redaction import Redactor
-from squidbot.core.domain.roles import MCPToolMapper
+from squidbot.core.domain.roles import Grant, MCPToolMapper, Role
+from squidbot.core.ports import ToolRegistry, ToolSource
 from squidbot.core.services.door import AgentMCPService, Parts
 from squidbot.core.services.permissions import Permissions
 from squidbot.core.services.recording import Recorder
 from tests.fakes.door import FakeAuditLog, FakeGrants, FakeSource, FakeTool
 
+ROLE = "bench"
 ROUNDS = 3
 SCHEMA = {"type": "object", "properties": {"branch": {"type": "string"}}, "required": ["branch"]}
 
@@ -42,23 +47,23 @@ class Forgetful(FakeAuditLog):
     async def close(self, record: object) -> None: ...
 
 
-async def door(stack: AsyncExitStack, folder: Path | None) -> AgentMCPService:
-    """A door over one tool; with a folder, with a record in it."""
-    clock, registry = SystemClock(), InMemoryToolRegistry()
-    tool = FakeTool("git", "git_push", parameters=SCHEMA)
-    tool.calls = _Nothing()
-    registry.replace("git", [tool])
+async def door(
+    stack: AsyncExitStack, folder: Path | None, *, source: ToolSource, registry: ToolRegistry
+) -> AgentMCPService:
+    """A door before these tools, all of which the role `bench` may use; with a folder, with a record in it."""
+    clock = SystemClock()
     log = Forgetful() if folder is None else await stack.enter_async_context(SQLStore(None, state=folder))
     grants = FakeGrants(FakeAuditLog())
-    limiter = MemoryRateLimiter([Limit("backend_developer", rate=1e9, burst=10**9)], clock=clock)
+    limiter = MemoryRateLimiter([Limit(ROLE, rate=1e9, burst=10**9)], clock=clock)
     recorder = Recorder(log, clock=clock, redactor=Redactor(["s3cr3t-value-of-a-server"]), observers=[Metrics()])
+    role = Role(ROLE, grants=tuple(Grant(server, "*") for server in source.server_names()))
     schemas = JSONSchemaCheck()
     stack.push_async_callback(schemas.aclose)
     return AgentMCPService(
         Parts(
-            source=FakeSource(["git"]),
+            source=source,
             registry=registry,
-            permissions=Permissions(MCPToolMapper(), grants, clock=clock),
+            permissions=Permissions(MCPToolMapper({ROLE: role}), grants, clock=clock),
             schemas=schemas,
             limiter=limiter,
             recorder=recorder,
@@ -66,6 +71,15 @@ async def door(stack: AsyncExitStack, folder: Path | None) -> AgentMCPService:
             read_only=lambda _: False,
         )
     )
+
+
+async def door_in_memory(stack: AsyncExitStack, folder: Path | None, more: Sequence[FakeTool] = ()) -> AgentMCPService:
+    """A door before one tool of this process, and more beside it."""
+    tool = FakeTool("git", "git_push", parameters=SCHEMA)
+    tool.calls = _Nothing()
+    registry = InMemoryToolRegistry()
+    registry.replace("git", [tool, *more])
+    return await door(stack, folder, source=FakeSource(["git"]), registry=registry)
 
 
 class _Nothing(list):  # type: ignore[type-arg]
@@ -81,7 +95,7 @@ async def round_of(service: AgentMCPService, calls: int, callers: int) -> tuple[
     async def caller() -> None:
         for _ in range(calls // callers):
             began = time.perf_counter()
-            await service.execute_tool("backend_developer", "git", "git_push", {"branch": "feature/x"})
+            await service.execute_tool(ROLE, "git", "git_push", {"branch": "feature/x"})
             taken.append((time.perf_counter() - began) * 1000)
 
     began = time.perf_counter()
@@ -95,6 +109,7 @@ async def main() -> None:
     parser.add_argument("--callers", type=int, default=64)
     options = parser.parse_args()
     logger.remove()
+    kept: dict[str, Any] = {}
     print(f"{'':<16}{'callers':>8}{'calls/s':>12}{'p50 ms':>9}{'p99 ms':>9}")
     for callers in (1, options.callers):
         rates: dict[str, list[float]] = {"without record": [], "with record": []}
@@ -103,7 +118,7 @@ async def main() -> None:
             for name, found in rates.items():
                 with tempfile.TemporaryDirectory() as folder:
                     async with AsyncExitStack() as stack:
-                        service = await door(stack, Path(folder) if name == "with record" else None)
+                        service = await door_in_memory(stack, Path(folder) if name == "with record" else None)
                         await round_of(service, 200, callers)
                         rate, taken = await round_of(service, options.calls if callers > 1 else 2_000, callers)
                 found.append(rate)
@@ -113,6 +128,8 @@ async def main() -> None:
         added = statistics.median(middles["with record"]) - statistics.median(middles["without record"])
         ratio = statistics.median(rates["with record"]) / statistics.median(rates["without record"])
         print(f"{callers} callers: {ratio:.2f} times the calls, {added:+.3f} ms at the median\n")
+        kept[f"{callers} callers"] = {"calls": rates, "p50_ms": middles}
+    keep("door", kept)
 
 
 if __name__ == "__main__":

@@ -12,11 +12,13 @@ import sys
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 import anyio
 from loguru import logger
 from mcp import Client, StdioServerParameters
 
+from benchmarks.keeping import keep
 from squidbot import MCPClient, MCPConfig
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -69,10 +71,15 @@ async def main(rounds: int, counts: list[int]) -> None:
     print(
         f"{'servers':>7}{'squidbot':>11}{'plain SDK, one by one':>24}{'processes':>11}{'beside SDK':>12}{'processes':>11}"
     )
+    kept: dict[str, Any] = {}
     for count in counts:
         rows = [[await seconds(work, count) for work in (ours, one_after_another, processes)] for _ in range(rounds)]
+        kept[str(count)] = {
+            name: list(column) for name, column in zip(("ours", "plain", "bare"), zip(*rows, strict=True), strict=True)
+        }
         mine, sdk, bare = (statistics.median(column) for column in zip(*rows, strict=True))
         print(f"{count:>7}{mine:>11.2f}{sdk:>24.2f}{bare:>11.2f}{mine / sdk:>11.2f}x{mine / bare:>10.2f}x", flush=True)
+    keep("start", kept)
 
 
 if __name__ == "__main__":

@@ -7,21 +7,19 @@ The order changes from round to round, so that what else the machine does weighs
 
 import argparse
 import json
-import platform
 import shutil
 import statistics
 import subprocess
 import sys
-from os import sched_getaffinity
 from pathlib import Path
 from typing import Any
 
 from benchmarks.gateways.chart import chart
 from benchmarks.gateways.subjects import ENVIRONMENTS, HERE, ROOT, SUBJECTS, Running, Subject
+from benchmarks.keeping import keep
 from tests.peers.install import install_all
 
 CONNECTIONS = (1, 16, 64)
-RESULTS = ROOT / "benchmarks" / "results"
 _HEAD = f"  {'':<26}{'calls/s':>9}  {'(spread)':<20}{'p50 ms':>8}{'p99 ms':>9}{'squidbot is':>14}{'wrong':>7}{'MB':>6}"
 Measured = dict[str, dict[int, list[dict[str, float]]]]
 
@@ -98,17 +96,12 @@ def report(subjects: list[Subject], found: Measured) -> str:
 
 def document(subjects: list[Subject], found: Measured, options: argparse.Namespace) -> dict[str, Any]:
     return {
-        "machine": {"python": platform.python_version(), "system": platform.system(), "cores": _cores()},
         "rounds": options.rounds,
         "seconds": options.seconds,
         "gateways": [
             {"name": subject.name, "does": subject.does, "connections": found[subject.name]} for subject in subjects
         ],
     }
-
-
-def _cores() -> int:
-    return len(sched_getaffinity(0))
 
 
 def main() -> int:
@@ -129,8 +122,7 @@ def main() -> int:
         one_round(subjects[turn:] + subjects[:turn], found, options.seconds)
     print(report(subjects, found))
     if options.only is None:
-        RESULTS.mkdir(exist_ok=True)
-        (RESULTS / "gateways.json").write_text(json.dumps(document(subjects, found, options), indent=1) + "\n")
+        keep("gateways", document(subjects, found, options))
         bars = [(subject.name, median(found[subject.name][64], "calls")) for subject in subjects]
         (ROOT / "docs/images/gateways.svg").write_text(chart(bars, "Calls per second, 64 connections"))
     return 0

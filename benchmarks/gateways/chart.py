@@ -13,8 +13,8 @@ def chart(bars: list[tuple[str, float]], title: str) -> str:
     for number, (name, value) in enumerate(bars):
         y = 40 + _ROW * number
         width = max(2.0, value / most * (_WIDTH - _LEFT - 90))
-        fill = "#0f766e" if name == "squidbot" else "#94a3b8"
-        weight = ' font-weight="700"' if name == "squidbot" else ""
+        fill = "#0f766e" if name.startswith("squidbot") else "#94a3b8"
+        weight = ' font-weight="700"' if name.startswith("squidbot") else ""
         rows.append(
             f'<text x="{_LEFT - 10}" y="{y + 15}" text-anchor="end"{weight}>{escape(name)}</text>'
             f'<rect x="{_LEFT}" y="{y}" width="{width:.1f}" height="20" rx="3" fill="{fill}"/>'

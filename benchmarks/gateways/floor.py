@@ -26,6 +26,11 @@ class Pipe:
         hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "floor", "version": "1"}}
         await self.ask("initialize", hello)
 
+    async def stop(self) -> None:
+        self._process.kill()
+        await self._process.wait()
+        await self._reader
+
     async def ask(self, method: str, params: Any) -> dict[str, Any]:
         assert self._process.stdin is not None
         number = next(self._ids)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import socket
 import subprocess
 import sys
@@ -9,7 +10,7 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -83,16 +84,32 @@ class Subject:
                 _end(process)
 
 
-def _squidbot(port: int, folder: Path) -> list[str]:
-    settings = {
-        "tools": {"mcp_servers": {"echo": {"command": UPSTREAM[0], "args": UPSTREAM[1:]}}},
-        "roles": {"bench": {"tools": {"echo": ["*"]}}},
-        "limits": [{"role": "bench", "rate": "100000000/m", "burst": 1_000_000, "concurrency": 100_000}],
-        "alerts": {"rules": {"burst": {"enabled": False}}},
-    }
-    file = folder / "squidbot.json"
-    file.write_text(json.dumps(settings))
-    return [sys.executable, "-m", "squidbot", "gateway", "-c", str(file), "--port", str(port), "--json"]
+ECHO = {"echo": {"command": UPSTREAM[0], "args": UPSTREAM[1:]}}
+
+
+def squidbot(servers: Mapping[str, Any] = ECHO, *, workers: int = 1) -> Subject:
+    """Ours, with everything on, over these servers."""
+
+    def start(port: int, folder: Path) -> list[str]:
+        settings: dict[str, Any] = {
+            "tools": {"mcp_servers": servers},
+            "roles": {"bench": {"tools": {name: ["*"] for name in servers}}},
+            "limits": [{"role": "bench", "rate": "100000000/m", "burst": 1_000_000, "concurrency": 100_000}],
+            "alerts": {"rules": {"burst": {"enabled": False}}},
+        }
+        file = folder / "squidbot.json"
+        command = [sys.executable, "-m", "squidbot", "gateway", "-c", str(file), "--port", str(port), "--json"]
+        if workers > 1:
+            redis = _free_port()
+            settings["redis"] = f"redis://127.0.0.1:{redis}/0"
+            counts = [str(Path(sys.executable).with_name("redis-server")), "--port", str(redis), "--bind", "127.0.0.1"]
+            beside = shlex.join([*counts, "--save", "", "--daemonize", "no"])
+            command = ["sh", "-c", f'{beside} >/dev/null & exec "$@"', "--", *command, "--workers", str(workers)]
+        file.write_text(json.dumps(settings))
+        return command
+
+    name = "squidbot" if workers == 1 else f"squidbot --workers {workers}"
+    return Subject(name, "token, role, limit, schema, durable audit, metrics", start, prepare=_squidbot_ready)
 
 
 def _squidbot_ready(folder: Path) -> Running:
@@ -112,7 +129,8 @@ SUBJECTS = (
         "nothing at all",
         lambda port, _: [sys.executable, "-m", "benchmarks.gateways.floor", str(port), *UPSTREAM],
     ),
-    Subject("squidbot", "token, role, limit, schema, durable audit, metrics", _squidbot, prepare=_squidbot_ready),
+    squidbot(),
+    squidbot(workers=2),
     Subject(
         "mcp-proxy (npm)",
         "passes on",
