@@ -84,11 +84,12 @@ def _problems(arguments: type[BaseModel], error: ValidationError) -> str:
     lines = []
     for problem in error.errors(include_url=False, include_context=False, include_input=False):
         name = ".".join(str(step) for step in problem["loc"])
+        words = problem["msg"].removeprefix("Value error, ")
         if problem["type"] == "extra_forbidden":
             close = difflib.get_close_matches(name, names, n=1)
-            lines.append(f"  {name!r}: no such argument" + (f", did you mean {close[0]!r}?" if close else ""))
-        else:
-            lines.append(f"  {name!r}: {problem['msg'].removeprefix('Value error, ')}")
+            words = "no such argument" + (f", did you mean {close[0]!r}?" if close else "")
+        # What is wrong with them together has no name.
+        lines.append(f"  {name!r}: {words}" if name else f"  {words}")
     return "\n".join([*lines, f"It takes {', '.join(names)}."])
 
 

@@ -281,7 +281,11 @@ async def test_branches_are_listed_and_created(shop: Path) -> None:
         assert (listed["main"]["current"], listed["main"]["upstream"]) == (True, "origin/main")
         assert listed["origin/main"]["remote"]
         assert "already" in await refused(client, "git_branch", action="create", name="main")
-        assert "give its 'name'" in await refused(client, "git_branch", action="create")
+        assert "one branch is in the way of the other" in await refused(
+            client, "git_branch", action="create", name="main/next"
+        )
+        words = await refused(client, "git_branch", action="create")
+        assert "\n  to create a branch, give its 'name'\n" in words, "what has no name of its own has no empty one"
         assert "for action 'create'" in await refused(client, "git_branch", name="x")
         for name in ("a..b", "a b", "x.lock", "@{-1}", "HEAD"):
             assert "cannot be the name" in await refused(client, "git_branch", action="create", name=name)

@@ -114,6 +114,17 @@ def nested(shop: Path, trap: Path) -> None:
     (inner / "a").write_text("b\n")
 
 
+def nested_diff(shop: Path, trap: Path) -> None:
+    """The outer configuration has git look into the nested repository, whose own names the program."""
+    inner = made(shop / "nested")
+    commit(inner, {"a": "a\n"})
+    git(shop, "add", "nested")
+    git(shop, "commit", "-q", "-m", "Nest", "nested")
+    commit(inner, {"a": "b\n"})
+    git(inner, "config", "diff.external", str(trap))
+    git(shop, "config", "diff.submodule", "diff")
+
+
 def alternates(shop: Path, trap: Path) -> None:
     objects = shop.with_name("shop.git") / "objects"
     (shop / ".git" / "objects" / "info" / "alternates").write_text(f"{objects}\n")
@@ -154,6 +165,7 @@ TRAPS: dict[str, tuple[Callable[[Path, Path], None], str]] = {
     "a filter process": (setting(filter__trap__process="TRAP"), "add ."),
     "an included filter": (included, "add ."),
     "a filter of a nested repository": (nested, "status"),
+    "an external diff of a nested repository": (nested_diff, "diff"),
     "a text conversion": (setting(diff__trap__textconv="TRAP"), "diff"),
     "a diff driver": (setting(diff__trap__command="TRAP"), "diff"),
     "an external diff": (setting(diff__external="TRAP"), "diff"),
@@ -460,10 +472,14 @@ def test_variables_that_redirect_git_or_let_it_ask_do_not_reach_it() -> None:
         ("files", "filter.a.b.process"),
         ("files", "merge.x.driver"),
         ("files", "branch.main.mergeoptions"),
+        ("files", "pull.twohead"),
         ("files", "hook.x.command"),
+        ("references", "hook.x.command"),
         ("network", "credential.helper"),
         ("network", "credential.https://example.org.helper"),
         ("network", "core.sshcommand"),
+        ("network", "http.savecookies"),
+        ("network", "http.https://example.org.savecookies"),
         ("network", "remote.origin.vcs"),
         ("network", "lfs.customtransfer.x.path"),
     ],

@@ -19,7 +19,7 @@ async def git_branch(world: World, asked: models.Branch) -> Answer:
     """The branches, or a new one."""
     git = world.git(asked.repository)
     if asked.name is not None:
-        async with git.change():
+        async with git.change("references"):
             await new_name(git, asked.name)
             start = await start_of(git, asked.start, await git.head())
             await git.output("branch", "--no-track", asked.name, start)

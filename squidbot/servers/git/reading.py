@@ -12,8 +12,8 @@ from squidbot.servers.tools import Answer, said
 _HEAD, _TAIL = 48_000, 16_000
 """Bytes of a long diff that are shown from its start and from its end."""
 
-# Neither programs of the repository's nor git in its submodules.
-_PLAIN = ("--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty", "--find-renames")
+# Neither programs of the repository's nor git in its submodules: that would obey the submodule's own configuration.
+_PLAIN = ("--no-ext-diff", "--no-textconv", "--submodule=short", "--ignore-submodules=dirty", "--find-renames")
 
 
 async def state(git: Git, *, paths: list[str] | None = None) -> tuple[Worktree, bool]:

@@ -34,16 +34,19 @@ SETTINGS = (
     "user.useConfigOnly=true",
 )
 
-Purpose: TypeAlias = Literal["files", "network"]
+Purpose: TypeAlias = Literal["references", "files", "network"]
 
 _PROGRAMS: dict[Purpose, re.Pattern[str]] = {
+    "references": re.compile(r"hook\..*\.command", re.DOTALL),
     "files": re.compile(
-        r"filter\..*\.(clean|smudge|process)|merge\..*\.driver|branch\..*\.mergeoptions"
+        r"filter\..*\.(clean|smudge|process)|merge\..*\.driver|branch\..*\.mergeoptions|pull\.twohead"
         r"|lfs\.(customtransfer|extension)\..*|hook\..*\.command",
         re.DOTALL,
     ),
     "network": re.compile(
         r"core\.(sshcommand|alternaterefscommand)|credential\.(.*\.)?helper|remote\..*\.(uploadpack|receivepack|vcs)"
+        # What a server sends is written to whatever file is named.
+        r"|http\.(.*\.)?savecookies"
         r"|lfs\.(customtransfer|extension)\..*|hook\..*\.command",
         re.DOTALL,
     ),
