@@ -67,14 +67,27 @@ def parser(name: str, description: str, example: str) -> argparse.ArgumentParser
 
 def variables(name: str, needed: Mapping[str, str]) -> dict[str, str]:
     """The environment variables in `needed`, or the end with 2, naming each that is missing and what it is."""
-    missing = [f"  {variable}: {what}" for variable, what in needed.items() if not os.environ.get(variable)]
+    # Without the line break that a value from a file so often ends in.
+    values = {variable: os.environ.get(variable, "").strip() for variable in needed}
+    missing = [f"  {variable}: {what}" for variable, what in needed.items() if not values[variable]]
     if missing:
         cannot_start(name, "these environment variables are not set:", *missing)
-    return {variable: os.environ[variable] for variable in needed}
+    return values
+
+
+def token(name: str, variable: str, value: str) -> str:
+    """A token as a header can carry it, or the end with 2; what cannot be one is not shown."""
+    if not value.isascii() or not value.isprintable() or " " in value:
+        cannot_start(
+            name,
+            f"{variable} is no token: it has spaces, line breaks or other characters that no token has; copy it again",
+        )
+    return value
 
 
 def address(name: str, variable: str, value: str) -> str:
     """The http address that a variable holds, or the end with 2; one with a password in it is not shown."""
+    value = value.strip()
     try:
         parts = urlsplit(value)
         usable = parts.scheme in {"http", "https"} and parts.hostname and parts.port != 0

@@ -208,9 +208,11 @@ class RestClient:
             case 403:
                 return f"{name} does not allow this to the owner of {self.api.token_from}{because}"
             case 404:
-                return f"{name} has no such thing, or does not show it to the owner of {self.api.token_from}{because}"
+                owner = self.api.token_from
+                return f"{name} has no such thing, or does not show it to the owner of {owner}{because}: check its name"
             case _ if status >= 500:
-                return f"{name} failed with status {status}{because}: try again later"
+                when = when_to_try_again(headers) if "retry-after" in headers else "try again later"
+                return f"{name} failed with status {status}{because}: {when}"
             case _:
                 return f"{name} refuses this with status {status}{because}"
 
@@ -245,6 +247,17 @@ class RestClient:
         for secret in self.api.secrets:
             text = text.replace(secret, "***")
         return text
+
+
+def objects(data: Any, key: str | None = None) -> list[dict[str, Any]]:
+    """The objects of a list, or of the list that an answer has under `key`; whatever else is there is passed over."""
+    items = data if key is None else data.get(key) if isinstance(data, dict) else None
+    return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
+
+
+def count(value: Any) -> int:
+    """A number of things, and 0 for what is none."""
+    return value if isinstance(value, int) else 0
 
 
 def cut(text: str, limit: int) -> str:

@@ -20,7 +20,7 @@ from starlette.routing import Route
 from squidbot.servers.github.api import explain as explained_by_github
 from squidbot.servers.jira.api import explain as explained_by_jira
 from squidbot.servers.limits import is_rate_limit, when_to_try_again
-from tests.servers.asking import done, listening, on_github, refused
+from tests.servers.asking import done, listening, on_github, on_jira, refused, text
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("F-02", "F-03")]
 
@@ -113,6 +113,9 @@ async def test_a_failure_of_the_api_is_its_own_and_passes(status: int) -> None:
     words = await asked(lambda _: Response("<html>oops</html>", status, media_type="text/html"))
     assert f"GitHub failed with status {status}: try again later" in words
     assert "html" not in words
+    words = await asked(lambda _: Response("", status, headers={"Retry-After": "90"}))
+    assert f"GitHub failed with status {status}: try again at 20" in words
+    assert "(in 90 s)" in words or "(in 89 s)" in words
 
 
 async def test_an_answer_that_is_not_json_points_to_the_address() -> None:
@@ -128,6 +131,55 @@ async def test_an_answer_of_another_form_is_told_by_what_is_missing(answer: obje
     words = await asked(lambda _: JSONResponse(answer))
     assert "GitHub answered without what it should have, or in another form: " in words
     assert "default_branch" in words
+
+
+ISSUE = {"number": 1, "title": "t", "state": "open", "html_url": "http://x.example/1", "id": 1}
+TICKET = {"key": "SHOP-1", "id": "1", "fields": {"summary": "s", "status": {"name": "x"}}}
+ODD: tuple[Any, ...] = (
+    *(True, 5, "x", {}, [5], [[]], [{}], {"issues": 5}, {"issues": [5], "total": "x"}, {"items": 5}, {"values": [5]}),
+    *({"items": [5], "total_count": "x"}, {"values": [{"id": "x"}]}, {"issues": [TICKET], "startAt": "x", "total": 9}),
+    *({**ISSUE, "body": 5}, {**ISSUE, "labels": 5}, {**ISSUE, "labels": [5, None]}, {**ISSUE, "assignees": "x"}),
+    *({**TICKET, "fields": 5}, {**TICKET, "comments": [5], "total": "x"}, {"transitions": [5]}, {"displayName": 5}),
+)
+
+
+@pytest.mark.deadline(120)
+async def test_whatever_an_api_answers_nothing_inside_breaks_on_it() -> None:
+    """A proxy, another version, somebody else's service: the caller is told of the answer, and not of a fault of ours."""
+    answer: object = None
+
+    async def odd(_request: Request) -> Response:
+        return JSONResponse(answer)
+
+    ticket: dict[str, Any] = {"ticket": "SHOP-1"}
+    issue: dict[str, Any] = {"repository": "a/b", "number": 1}
+    on_tickets: dict[str, dict[str, Any]] = {
+        "get_ticket": ticket,
+        "create_ticket": {"project": "SHOP", "summary": "s", "assignee": "bea"},
+        "change_status": {**ticket, "status": "Done"},
+        "assign_ticket": {**ticket, "assignee": "bea"},
+        "search_tickets": {"project": "SHOP", "assignee": "bea"},
+        "get_sprint": {"project": "SHOP"},
+    }
+    on_issues: dict[str, dict[str, Any]] = {
+        "get_pull_request": {**issue, "include_diff": True},
+        "create_issue": {"repository": "a/b", "title": "t", "labels": ["x"], "assignees": ["y"]},
+        "get_issue": issue,
+        "add_issue_comment": {**issue, "body": "b"},
+        "list_issues": {"repository": "a/b"},
+        "search_code": {"repository": "a/b", "query": "q"},
+    }
+    async with (
+        listening(answering(odd)) as url,
+        on_github(url, TOKEN) as (forge, _),
+        on_jira(url, TOKEN) as data_center,
+        on_jira(url, TOKEN, version="3") as cloud,
+    ):
+        for answer in ODD:
+            for client, calls in ((forge, on_issues), (data_center, on_tickets), (cloud, on_tickets)):
+                for tool, arguments in calls.items():
+                    words = text(await client.call_tool(tool, arguments))
+                    assert "inside this server" not in words, (tool, answer)
 
 
 async def test_an_answer_without_end_is_cut_off() -> None:

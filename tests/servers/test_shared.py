@@ -1,5 +1,6 @@
 """What every bundled server has from the shared modules: variables, tools in threads and in the loop, problems in words."""
 
+import os
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable
@@ -129,9 +130,28 @@ def test_missing_variables_are_named_with_what_they_are_and_end_with_2(
     assert capsys.readouterr().err == (
         "notes: these environment variables are not set:\n  NOTES_TOKEN: a token of your account\n  NOTES_USER: who asks\n"
     )
-    monkeypatch.setenv("NOTES_TOKEN", "t")
+    monkeypatch.setenv("NOTES_TOKEN", "t\n")
     monkeypatch.setenv("NOTES_USER", "u")
     assert program.variables("notes", needed) == {"NOTES_URL": "http://hidden", "NOTES_TOKEN": "t", "NOTES_USER": "u"}
+
+
+@pytest.mark.parametrize("server", ["github", "jira"])
+@pytest.mark.parametrize("token", ["hid\nden", "hid den", "hidden\u2026"])
+def test_a_token_that_no_header_can_carry_ends_with_2_and_is_not_shown(server: str, token: str) -> None:
+    """It was copied badly; found out at the first call, the error of the library would show it."""
+    variable = "GITHUB_TOKEN" if server == "github" else "JIRA_PERSONAL_TOKEN"
+    ran = subprocess.run(
+        [sys.executable, "-m", f"squidbot.servers.{server}"],
+        env={**os.environ, "JIRA_URL": "http://127.0.0.1:9", variable: token},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert ran.stderr.startswith(f"{server}: {variable} is no token")
+    assert "hid" not in ran.stderr
 
 
 def test_the_program_loads_no_protocol_before_it_must() -> None:

@@ -9,8 +9,7 @@ _SHOWN = 1_500
 _NEXT: tuple[tuple[re.Pattern[str], str], ...] = (
     (
         re.compile(r"' exists; cannot create '"),
-        "one branch is in the way of the other, as 'a' is of 'a/b': use another name, or, if the one that is there is of a "
-        "remote that has it no longer, have the operator run git remote prune",
+        "one branch is in the way of the other, as 'a' is of 'a/b': use another name, or have the one that is there removed",
     ),
     (
         re.compile(r"\.lock': File exists|cannot lock ref"),

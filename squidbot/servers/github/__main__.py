@@ -19,7 +19,8 @@ def main() -> int:
         "An MCP server for GitHub, with the rights of GITHUB_TOKEN; GITHUB_API_URL names an Enterprise server's API.",
         "--http 8080",
     ).parse_args()
-    token = program.variables("github", {"GITHUB_TOKEN": "a token of the account that acts, from its settings"})
+    known = program.variables("github", {"GITHUB_TOKEN": "a token of the account that acts, from its settings"})
+    token = program.token("github", "GITHUB_TOKEN", known["GITHUB_TOKEN"])
     url = program.address("github", "GITHUB_API_URL", os.environ.get("GITHUB_API_URL") or "https://api.github.com")
 
     @contextlib.asynccontextmanager
@@ -29,7 +30,7 @@ def main() -> int:
         from squidbot.servers.protocol import build_server
         from squidbot.servers.rest import RestClient
 
-        async with RestClient(github(url, token["GITHUB_TOKEN"])) as client:
+        async with RestClient(github(url, token)) as client:
             yield build_server("github", instructions=INSTRUCTIONS, tools=TOOLS, world=client)
 
     return program.serve("github", build, http=options.http)

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any, Final
 
-from squidbot.servers.rest import Api, Query, RestClient
+from squidbot.servers.rest import Api, Query, RestClient, objects
 
 PAGE: Final = 100
 """Items of one page: the most that GitHub gives."""
@@ -57,7 +57,7 @@ async def listed(
     found: list[dict[str, Any]] = []
     more = False
     async for page in client.pages(path, {**query, "per_page": PAGE}, most=_MOST_PAGES):
-        found += [item for item in page.data or [] if isinstance(item, dict) and wanted(item)]
+        found += [item for item in objects(page.data) if wanted(item)]
         more = len(found) > limit or page.next_page is not None
         if len(found) > limit:
             break

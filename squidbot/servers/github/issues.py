@@ -15,7 +15,7 @@ from squidbot.servers.github.arguments import (
 )
 from squidbot.servers.github.words import code_in_words, issue_in_words, issues_in_words, repository_in_words
 from squidbot.servers.refusal import Refused
-from squidbot.servers.rest import RestClient
+from squidbot.servers.rest import RestClient, count, objects
 from squidbot.servers.tools import Answer, said
 
 _ELSEWHERE: Final = re.compile(r"(?i)\b(repo|org|user|enterprise)\s*:")
@@ -83,15 +83,15 @@ async def search_code(client: RestClient, asked: SearchCode) -> Answer:
         {"q": f"{asked.query} repo:{asked.repository}", "per_page": asked.limit},
         accept="application/vnd.github.text-match+json",
     )
-    found = data if isinstance(data, dict) else {}
     # Whatever GitHub makes of the query: what was not asked about is not shown.
-    items = [item for item in found.get("items") or [] if _is_of(item, asked.repository)]
+    items = [item for item in objects(data, "items") if _is_of(item, asked.repository)]
     matches = [client.parsed(results.CodeMatch, item) for item in items]
-    more = found.get("incomplete_results") is True or found.get("total_count", 0) > len(items)
+    found = data if isinstance(data, dict) else {}
+    more = found.get("incomplete_results") is True or count(found.get("total_count")) > len(items)
     answer = results.CodeMatches(matches=matches, more=more)
     return said(answer, code_in_words(answer))
 
 
-def _is_of(item: Any, repository: str) -> bool:
-    of = item.get("repository") if isinstance(item, dict) else None
+def _is_of(item: dict[str, Any], repository: str) -> bool:
+    of = item.get("repository")
     return isinstance(of, dict) and str(of.get("full_name")).lower() == repository.lower()

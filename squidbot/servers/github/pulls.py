@@ -1,7 +1,7 @@
 """The tools for pull requests: open, read, change and review, merge."""
 
 from collections import Counter
-from typing import Any, Final
+from typing import Final
 
 from squidbot.servers.github import results
 from squidbot.servers.github.api import PAGE, listed
@@ -14,7 +14,7 @@ from squidbot.servers.github.arguments import (
 )
 from squidbot.servers.github.words import details_in_words
 from squidbot.servers.refusal import Refused
-from squidbot.servers.rest import ApiFailed, RestClient, together
+from squidbot.servers.rest import ApiFailed, RestClient, objects, together
 from squidbot.servers.tools import Answer, said
 
 _DIFF: Final = "application/vnd.github.diff"
@@ -156,8 +156,8 @@ async def _checks(client: RestClient, repository: str, commit: str) -> results.C
             # Many tokens may not see them, and the rest of the answer is worth having.
             return None
         raise
-    outcomes = [(run.get("name"), run.get("conclusion")) for run in _objects(runs, "check_runs")]
-    outcomes += [(status.get("context"), status.get("state")) for status in _objects(statuses, "statuses")]
+    outcomes = [(run.get("name"), run.get("conclusion")) for run in objects(runs, "check_runs")]
+    outcomes += [(status.get("context"), status.get("state")) for status in objects(statuses, "statuses")]
     counted = Counter(_outcome(outcome) for _, outcome in outcomes)
     failing = [str(name) for name, outcome in outcomes if _outcome(outcome) == "failed"]
     return results.Checks(
@@ -167,8 +167,3 @@ async def _checks(client: RestClient, repository: str, commit: str) -> results.C
 
 def _outcome(word: str | None) -> str:
     return "passed" if word in _PASSED else "pending" if word in _PENDING else "failed"
-
-
-def _objects(data: Any, key: str) -> list[dict[str, Any]]:
-    items = data.get(key) if isinstance(data, dict) else None
-    return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []

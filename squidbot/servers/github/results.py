@@ -5,7 +5,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import AliasChoices, AliasPath, BeforeValidator, ConfigDict, Field
 
 from squidbot.servers import tools
-from squidbot.servers.rest import cut
+from squidbot.servers.rest import cut, objects
 
 MAX_DIFF: Final = 100_000
 """Bytes of a diff; what comes after is cut, with a note."""
@@ -23,7 +23,16 @@ class Result(tools.Result):
 
 def _named(items: Any, key: str) -> Any:
     """GitHub gives labels, people and matches as objects, and a model needs one word of each."""
-    return [item.get(key) if isinstance(item, dict) else item for item in items or []]
+    return (
+        [item.get(key) if isinstance(item, dict) else item for item in items]
+        if isinstance(items, list)
+        else items or []
+    )
+
+
+def _short(limit: int) -> BeforeValidator:
+    """A text that may be null, and may be long."""
+    return BeforeValidator(lambda text: cut(text, limit) if isinstance(text, str) else text or "")
 
 
 def _visibility(value: Any) -> Any:
@@ -36,14 +45,14 @@ def _granted(value: Any) -> Any:
 
 
 def _fragments(matches: Any) -> Any:
-    return [cut(text or "", _MAX_FRAGMENT) for text in _named(matches, "fragment")[:_MAX_FRAGMENTS]]
+    return [cut(str(match.get("fragment") or ""), _MAX_FRAGMENT) for match in objects(matches)[:_MAX_FRAGMENTS]]
 
 
 Url = Annotated[str, Field(validation_alias="html_url")]
 Author = Annotated[str | None, Field(validation_alias=AliasPath("user", "login"))]
 """Null if the account is gone."""
-Text = Annotated[str, BeforeValidator(lambda text: cut(text or "", _MAX_TEXT))]
-Remark = Annotated[str, BeforeValidator(lambda text: cut(text or "", _MAX_REMARK))]
+Text = Annotated[str, _short(_MAX_TEXT)]
+Remark = Annotated[str, _short(_MAX_REMARK)]
 Labels = Annotated[list[str], BeforeValidator(lambda labels: _named(labels, "name"))]
 Logins = Annotated[list[str], BeforeValidator(lambda people: _named(people, "login"))]
 

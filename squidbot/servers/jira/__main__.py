@@ -25,7 +25,7 @@ def main() -> int:
         "An MCP server for Jira at JIRA_URL, for JIRA_USERNAME with JIRA_API_TOKEN, or for JIRA_PERSONAL_TOKEN.",
         "--http 8080",
     ).parse_args()
-    personal = os.environ.get("JIRA_PERSONAL_TOKEN")
+    personal = program.token("jira", "JIRA_PERSONAL_TOKEN", os.environ.get("JIRA_PERSONAL_TOKEN", "").strip())
     known = program.variables("jira", {"JIRA_URL": _NEEDED["JIRA_URL"]} if personal else _NEEDED)
     url = program.address("jira", "JIRA_URL", known["JIRA_URL"])
     version = _version()

@@ -7,7 +7,7 @@ from squidbot.servers.jira import arguments, people, query, results
 from squidbot.servers.jira.api import Jira
 from squidbot.servers.jira.words import sprint_in_words, tickets_in_words
 from squidbot.servers.refusal import Refused
-from squidbot.servers.rest import Query
+from squidbot.servers.rest import Query, count, objects
 from squidbot.servers.tools import Answer, said
 
 _AGILE: Final = "/rest/agile/1.0"
@@ -69,7 +69,7 @@ async def _listed(
         size = min(100, limit - len(found))
         data = await jira.rest.get(path, {**asked, **place, "fields": results.LISTED, "maxResults": size})
         page = data if isinstance(data, dict) else {}
-        items = [item for item in page.get("issues") or [] if isinstance(item, dict)]
+        items = objects(page, "issues")
         found += [_ticket(jira, item) for item in items if _is_of(item, project)]
         after = _next_place(page, len(items))
         if after is None or len(found) >= limit:
@@ -83,8 +83,8 @@ def _next_place(page: dict[str, Any], size: int) -> dict[str, str | int] | None:
     if "total" not in page:
         token = page.get("nextPageToken")
         return {"nextPageToken": str(token)} if token and not page.get("isLast") else None
-    reached = int(page.get("startAt") or 0) + size
-    return {"startAt": reached} if size and reached < int(page["total"] or 0) else None
+    reached = count(page.get("startAt")) + size
+    return {"startAt": reached} if size and reached < count(page["total"]) else None
 
 
 def _ticket(jira: Jira, item: dict[str, Any]) -> results.Ticket:
@@ -102,8 +102,7 @@ async def _under_way(jira: Jira, asked: arguments.GetSprint) -> Any:
     active: dict[int, Any] = {}
     for board in boards:
         data = await jira.rest.get(f"{_AGILE}/board/{board}/sprint", {"state": "active"})
-        for sprint in (data.get("values") or []) if isinstance(data, dict) else []:
-            active[int(sprint.get("id") or 0)] = sprint
+        active |= {count(sprint.get("id")): sprint for sprint in objects(data, "values")}
     where = f"board {asked.board}" if asked.board else f"project {asked.project!r}"
     match list(active.values()):
         case [sprint]:
@@ -119,7 +118,7 @@ async def _boards(jira: Jira, project: str) -> list[int]:
     """Those with sprints; a kanban board has none, and says so with an error."""
     asked: Query = {"projectKeyOrId": project, "type": "scrum", "maxResults": _MOST_BOARDS}
     data = await jira.rest.get(f"{_AGILE}/board", asked)
-    boards = [int(board.get("id") or 0) for board in (data.get("values") or [])] if isinstance(data, dict) else []
+    boards = [count(board.get("id")) for board in objects(data, "values")]
     if not boards:
         raise Refused(f"project {project!r} has no board with sprints, or there is no such project")
     return boards

@@ -5,7 +5,7 @@ from typing import Any
 from squidbot.servers.jira.api import Jira
 from squidbot.servers.jira.results import Person
 from squidbot.servers.refusal import Refused
-from squidbot.servers.rest import Query
+from squidbot.servers.rest import Query, objects
 
 _MOST = 20
 """Candidates that are looked at; whoever is behind more of them must be named better."""
@@ -32,7 +32,7 @@ async def _found(jira: Jira, who: str, path: str, place: Query) -> Person:
         return jira.rest.parsed(Person, await jira.rest.get(await jira.path("/myself")))
     words = "query" if await jira.is_cloud() else "username"
     found = await jira.rest.get(await jira.path(path), {**place, words: who, "maxResults": _MOST})
-    people = [jira.rest.parsed(Person, item) for item in found] if isinstance(found, list) else []
+    people = [jira.rest.parsed(Person, item) for item in objects(found)]
     exact = [person for person in people if who.lower() in _names(person)]
     match exact or people:
         case [person]:

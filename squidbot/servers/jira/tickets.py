@@ -6,7 +6,7 @@ from squidbot.servers.jira import arguments, people, results
 from squidbot.servers.jira.api import Jira
 from squidbot.servers.jira.words import ticket_in_words
 from squidbot.servers.refusal import Refused
-from squidbot.servers.rest import Query
+from squidbot.servers.rest import Query, count, objects
 from squidbot.servers.tools import Answer, said
 
 
@@ -126,15 +126,14 @@ async def _comments(jira: Jira, asked: arguments.GetTicket) -> tuple[list[result
     """The last ones, in the order in which they were written, and how many there are in all."""
     query: Query = {"orderBy": "-created", "maxResults": asked.comments}
     data = await jira.rest.get(await _path(jira, asked.ticket, "/comment"), query)
-    found = data if isinstance(data, dict) else {}
-    comments = [jira.rest.parsed(results.Comment, item) for item in found.get("comments") or []][: asked.comments]
-    return sorted(comments, key=lambda comment: comment.created or ""), int(found.get("total") or 0)
+    comments = [jira.rest.parsed(results.Comment, item) for item in objects(data, "comments")][: asked.comments]
+    total = count(data.get("total")) if isinstance(data, dict) else 0
+    return sorted(comments, key=lambda comment: comment.created or ""), total
 
 
 def _leading_to(jira: Jira, wanted: str, data: Any, ticket: results.Ticket) -> results.Transition | None:
     """By the status it leads to, else by its own name; None if the ticket is there already."""
-    found = data.get("transitions") if isinstance(data, dict) else None
-    possible = [jira.rest.parsed(results.Transition, item) for item in found or []]
+    possible = [jira.rest.parsed(results.Transition, item) for item in objects(data, "transitions")]
     name = wanted.strip().lower()
     for transition in possible:
         if transition.status.lower() == name:
