@@ -17,6 +17,13 @@ class Arguments(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
+def spoken(text: str) -> str:
+    """For a text that must say something, in an argument's AfterValidator."""
+    if not text.strip():
+        raise ValueError("say something: it is blank")
+    return text
+
+
 class Result(BaseModel):
     """The structured part of an answer."""
 

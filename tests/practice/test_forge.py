@@ -68,13 +68,13 @@ def test_what_is_not_there_is_not_found(forge: Asking) -> None:
 
 BAD: tuple[tuple[str, str, Any, str], ...] = (
     ("POST", "/issues", {}, "'field': 'title', 'code': 'missing_field'"),
-    ("POST", "/issues", {"title": ""}, "'field': 'title', 'code': 'missing_field'"),
+    ("POST", "/issues", {"title": " "}, "'field': 'title', 'code': 'missing_field'"),
     ("POST", "/issues", {"title": 5}, "title is not a string"),
     ("POST", "/issues", {"title": "x", "labels": "bug"}, "labels is not a list of strings"),
     ("POST", "/issues", {"title": "x", "assignees": ["nobody"]}, "'field': 'assignees', 'code': 'invalid'"),
     ("POST", "/issues", {"title": "x", "assignee": "nobody"}, "'value': 'nobody'"),
     ("PATCH", "/issues/2", {"state": "lost"}, "state is not one of open, closed"),
-    ("POST", "/issues/2/comments", {}, "'field': 'body', 'code': 'missing_field'"),
+    ("POST", "/issues/2/comments", {"body": "\n"}, "'field': 'body', 'code': 'missing_field'"),
     ("POST", "/pulls", {"title": "x", "base": "main"}, "'field': 'head', 'code': 'missing_field'"),
     ("POST", "/pulls", {"title": "x", "head": "other:main", "base": "main"}, "'field': 'head', 'code': 'invalid'"),
     ("POST", "/pulls", {"title": "x", "head": "fix/cart-quantity", "base": "none"}, "'field': 'base'"),

@@ -136,6 +136,12 @@ BAD: tuple[tuple[str, str, Any, str], ...] = (
     ("POST", "/issue/SHOP-9/comment", {"body": " "}, "Comment body can not be empty!"),
     ("POST", "/issue/SHOP-9/comment", {}, "Comment body can not be empty!"),
     ("POST", f"{V3}/issue/SHOP-9/comment", {"body": "x"}, "must be an Atlassian Document"),
+    (
+        "POST",
+        f"{V3}/issue/SHOP-9/comment",
+        {"body": {"type": "doc", "version": 1, "content": []}},
+        "Comment body can not be empty!",
+    ),
     ("POST", "/issue/SHOP-9/transitions", {}, "Missing 'transition' identifier"),
     ("POST", "/issue/SHOP-9/transitions", {"transition": {"id": "41"}}, "Transition id '41' is not valid"),
     ("POST", "/search", {"jql": "project = SHOP", "maxResults": "many"}, "'maxResults' must be a number."),

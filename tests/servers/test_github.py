@@ -114,7 +114,7 @@ async def test_a_pull_request_that_cannot_be_opened_says_why(desk: Client, pract
     again = await refused(desk, "create_pull_request", repository=SHOP, title="x", head="gift")
     assert "already exists" in again
     missing = await refused(desk, "create_pull_request", repository=SHOP, title="x", head="nowhere", base="main")
-    assert "Validation Failed; PullRequest head invalid" in missing
+    assert "PullRequest head invalid: push 'nowhere' first, or check its name" in missing
     assert "No commits between" in await refused(desk, "create_pull_request", repository=SHOP, title="x", head="main")
 
 
@@ -307,6 +307,7 @@ async def test_a_search_cannot_be_led_to_another_repository(desk: Client) -> Non
     ("tool", "bad", "words"),
     [
         ("create_issue", {"title": ""}, "'title'"),
+        ("create_issue", {"title": " "}, "'title': say something: it is blank"),
         ("create_issue", {"labels": ["a,b"]}, "'labels.0'"),
         ("get_issue", {"number": 0}, "'number'"),
         ("list_issues", {"limit": 101}, "'limit'"),
@@ -314,6 +315,7 @@ async def test_a_search_cannot_be_led_to_another_repository(desk: Client) -> Non
         ("merge_pull_request", {"method": "fast"}, "'merge', 'squash' or 'rebase'"),
         ("merge_pull_request", {"expected_head": "HEAD"}, "'expected_head'"),
         ("add_issue_comment", {"body": ""}, "'body'"),
+        ("add_issue_comment", {"body": "\n"}, "'body': say something: it is blank"),
         ("update_pull_request", {"review": {"event": "like"}}, "'review.event'"),
         ("search_code", {"query": ""}, "'query'"),
         ("create_pull_request", {"head": ""}, "'head'"),

@@ -280,6 +280,7 @@ async def test_arguments_that_do_not_fit_are_named_without_asking_jira() -> None
             ("create_ticket", {"asignee": "bea"}, "did you mean 'assignee'?"),
             ("update_ticket", {"summary": None}, "nothing to change"),
             ("add_comment", {"body": ""}, "'body'"),
+            ("add_comment", {"body": " \n"}, "'body': say something: it is blank"),
             ("change_status", {"status": ""}, "'status'"),
             ("assign_ticket", {"assignee": ""}, "'assignee'"),
             ("search_tickets", {"project": None}, "nothing to look for"),

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from types import ModuleType
 from typing import Any
 
 import anyio
@@ -14,6 +15,10 @@ from mcp_types import CallToolResult, TextContent
 from pydantic import Field, field_validator
 
 from squidbot.servers import program
+from squidbot.servers.filesystem import catalogue as filesystem
+from squidbot.servers.git import catalogue as git
+from squidbot.servers.github import catalogue as github
+from squidbot.servers.jira import catalogue as jira
 from squidbot.servers.protocol import build_server
 from squidbot.servers.refusal import Refused
 from squidbot.servers.tools import Answer, Arguments, Result, Tool, changing, reading, said
@@ -81,6 +86,17 @@ async def test_a_refusal_in_the_loop_is_an_answer_in_its_words() -> None:
     async with served(refusing) as (client, _):
         result = await client.call_tool("double", {})
         assert (result.is_error, text(result)) == (True, "double: no such thing: use another")
+
+
+@pytest.mark.parametrize("catalogue", [git, github, jira, filesystem], ids=lambda module: module.__name__.split(".")[2])
+async def test_every_argument_is_described_to_whoever_fills_it_in(catalogue: ModuleType) -> None:
+    """A model has nothing but the schema to go by."""
+    async with Client(build_server("x", instructions="", tools=catalogue.TOOLS, world=None), mode="legacy") as client:
+        listed = (await client.list_tools()).tools
+    for tool in listed:
+        for part in (tool.input_schema, *tool.input_schema.get("$defs", {}).values()):
+            silent = [name for name, about in part["properties"].items() if not about.get("description")]
+            assert not silent, f"{tool.name} says nothing of {silent}"
 
 
 async def test_problems_of_arguments_are_all_told_in_words() -> None:

@@ -75,7 +75,7 @@ def _unprocessable(message: str, errors: Sequence[object]) -> Refusal:
 def text(call: Call, name: str, resource: str, *, required: bool = False) -> str | None:
     """A string of the body, or None."""
     value = call.body.get(name)
-    if value is None or (required and value == ""):
+    if value is None or (required and isinstance(value, str) and not value.strip()):
         if required:
             raise invalid(resource, name, "missing_field")
         return None

@@ -5,6 +5,7 @@ from typing import Any
 
 from squidbot.practice import clock
 from squidbot.practice.jira import fields, shapes, workflow
+from squidbot.practice.jira.adf import to_text
 from squidbot.practice.jira.manners import Desk, no_issue, refusal, window
 from squidbot.practice.store import Document
 from squidbot.practice.web import Answer
@@ -173,7 +174,7 @@ def _words(desk: Desk, body: Any) -> str | Document:
         words = fields.text(desk, body)
     except fields.BadField as problem:
         raise refusal(400, comment=str(problem)) from None
-    if not words or (isinstance(words, str) and not words.strip()):
+    if not words or not (to_text(words) or "").strip():
         raise refusal(400, comment="Comment body can not be empty!")
     return words
 

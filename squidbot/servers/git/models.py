@@ -127,7 +127,7 @@ class LogFound(Result):
 class Branch(Asked):
     """Arguments of git_branch."""
 
-    action: Literal["list", "create"] = "list"
+    action: Literal["list", "create"] = Field(default="list", description="Show the branches, or make a new one.")
     name: Name | None = Field(default=None, description="The new branch.")
     start: Name | None = Field(default=None, description="Where it begins; default: the current commit.")
     remotes: bool = Field(default=False, description="List also the branches that remotes had when last heard of.")

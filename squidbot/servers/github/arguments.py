@@ -2,10 +2,10 @@
 
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from squidbot.servers.github.results import MAX_DIFF
-from squidbot.servers.tools import Arguments
+from squidbot.servers.tools import Arguments, spoken
 
 Repository = Annotated[
     str,
@@ -17,7 +17,7 @@ Repository = Annotated[
     ),
 ]
 Number = Annotated[int, Field(ge=1, le=2**31, description="Number of the issue or pull request, as in '#12'.")]
-Title = Annotated[str, Field(min_length=1, max_length=256)]
+Title = Annotated[str, Field(min_length=1, max_length=256, description="In one line."), AfterValidator(spoken)]
 Body = Annotated[str, Field(max_length=65_536, description="Text in Markdown.")]
 Branch = Annotated[str, Field(min_length=1, max_length=255)]
 Label = Annotated[str, Field(pattern=r"^[^,]+$", max_length=100)]
@@ -49,7 +49,7 @@ class GetPullRequest(Arguments):
 class ReviewRequest(Arguments):
     """A review to submit."""
 
-    event: Literal["comment", "request_changes", "approve"]
+    event: Literal["comment", "request_changes", "approve"] = Field(description="The verdict.")
     body: Body = Field(default="", description="The review's text; only an approval may be without.")
 
     @model_validator(mode="after")
@@ -64,8 +64,8 @@ class UpdatePullRequest(Arguments):
 
     repository: Repository
     number: Number
-    title: Title | None = None
-    body: Body | None = None
+    title: Title | None = Field(default=None, description="Another title, in one line.")
+    body: Body | None = Field(default=None, description="The whole new text, in Markdown.")
     state: Literal["open", "closed"] | None = Field(default=None, description="'closed' closes it without merging.")
     base: Branch | None = Field(default=None, description="Another branch to merge into.")
     review: ReviewRequest | None = Field(default=None, description="Submit a review.")
@@ -82,7 +82,9 @@ class MergePullRequest(Arguments):
 
     repository: Repository
     number: Number
-    method: Literal["merge", "squash", "rebase"] = "merge"
+    method: Literal["merge", "squash", "rebase"] = Field(
+        default="merge", description="'merge' keeps the commits, 'squash' makes one of them, 'rebase' puts them on top."
+    )
     approve: bool = Field(default=False, description="Submit an approving review first.")
     expected_head: Annotated[str, Field(pattern=r"^[0-9a-f]{40,64}$")] | None = Field(
         default=None, description="Full id of the commit that was reviewed; another head is not merged."
@@ -97,7 +99,7 @@ class CreateIssue(Arguments):
     repository: Repository
     title: Title
     body: Body = ""
-    labels: list[Label] = Field(default=[], max_length=50)
+    labels: list[Label] = Field(default=[], max_length=50, description="Names of labels.")
     assignees: list[Login] = Field(default=[], max_length=10, description="Logins.")
 
 
@@ -114,14 +116,16 @@ class AddIssueComment(Arguments):
 
     repository: Repository
     number: Number
-    body: Annotated[str, Field(min_length=1, max_length=65_536, description="The comment, in Markdown.")]
+    body: Annotated[
+        str, Field(min_length=1, max_length=65_536, description="The comment, in Markdown."), AfterValidator(spoken)
+    ]
 
 
 class ListIssues(Arguments):
     """Arguments of list_issues."""
 
     repository: Repository
-    state: Literal["open", "closed", "all"] = "open"
+    state: Literal["open", "closed", "all"] = Field(default="open", description="Only issues in this state.")
     labels: list[Label] = Field(default=[], max_length=20, description="Only issues that have all of these.")
     assignee: Annotated[str, Field(pattern=r"^(\*|none|[A-Za-z0-9][A-Za-z0-9_-]*(\[bot\])?)$")] | None = Field(
         default=None, description="A login, 'none' for issues of nobody, '*' for issues of anybody."
@@ -139,7 +143,7 @@ class SearchCode(Arguments):
     """Arguments of search_code."""
 
     repository: Repository
-    query: str = Field(
+    query: Annotated[str, AfterValidator(spoken)] = Field(
         min_length=1,
         max_length=200,
         description="Words to find in the files of the main branch; 'path:src', 'extension:py' and 'language:go' narrow it.",

@@ -28,7 +28,12 @@ async def create_pull_request(client: RestClient, asked: CreatePullRequest) -> A
     if base is None:
         base = client.parsed(results.RepositoryDetails, await client.get(f"/repos/{asked.repository}")).default_branch
     body = {"title": asked.title, "head": asked.head, "base": base, "body": asked.body, "draft": asked.draft}
-    data = await client.send("POST", f"/repos/{asked.repository}/pulls", body)
+    try:
+        data = await client.send("POST", f"/repos/{asked.repository}/pulls", body)
+    except ApiFailed as failure:
+        # GitHub's own word for a branch that it does not have is 'invalid'.
+        hint = f": push {asked.head!r} first, or check its name" if "head invalid" in str(failure) else ""
+        raise ApiFailed(f"{failure}{hint}", status=failure.status) from None
     pull = client.parsed(results.PullRequest, data)
     return said(pull, f"opened #{pull.number} {pull.title!r}, {pull.head} into {pull.base}: {pull.url}")
 

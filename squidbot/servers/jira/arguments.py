@@ -2,9 +2,9 @@
 
 from typing import Annotated, Self
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
-from squidbot.servers.tools import Arguments
+from squidbot.servers.tools import Arguments, spoken
 
 Ticket = Annotated[
     str,
@@ -54,7 +54,7 @@ class UpdateTicket(Arguments):
     """Arguments of update_ticket."""
 
     ticket: Ticket
-    summary: Summary | None = None
+    summary: Summary | None = Field(default=None, description="The new title, in one line.")
     description: Text | None = Field(default=None, description="The whole new description, in plain text.")
     type: Name | None = Field(default=None, description="Such as 'Bug'.")
     priority: Name | None = Field(default=None, description="Such as 'High'.")
@@ -72,7 +72,7 @@ class AddComment(Arguments):
     """Arguments of add_comment."""
 
     ticket: Ticket
-    body: Text = Field(min_length=1, description="The comment, in plain text.")
+    body: Annotated[Text, AfterValidator(spoken)] = Field(min_length=1, description="The comment, in plain text.")
 
 
 class ChangeStatus(Arguments):
@@ -99,11 +99,11 @@ class SearchTickets(Arguments):
         max_length=4_000,
         description="A query in Jira's language, instead of the fields below; only project goes with it.",
     )
-    project: Project | None = None
-    status: Name | None = None
-    type: Name | None = None
+    project: Project | None = Field(default=None, description="Key of the project, such as 'SHOP'.")
+    status: Name | None = Field(default=None, description="Such as 'In Progress'.")
+    type: Name | None = Field(default=None, description="Such as 'Bug'.")
     assignee: Name | None = Field(default=None, description=f"{_WHO}, 'none' for tickets of nobody.")
-    label: Label | None = None
+    label: Label | None = Field(default=None, description="One that the tickets have.")
     text: Name | None = Field(default=None, description="Words in the summary, the description or a comment.")
     in_open_sprint: bool = Field(default=False, description="Only tickets of sprints that are under way.")
     limit: Limit = Field(default=20, description="How many at most, the last changed ones first.")
