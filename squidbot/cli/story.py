@@ -45,7 +45,7 @@ class Told:
 
     @property
     def ok(self) -> bool:
-        return bool(self.steps) and all(step.outcome == step.expected for step in self.steps)
+        return bool(self.steps) and all(step.outcome == step.expected and step.record for step in self.steps)
 
     def document(self) -> dict[str, Any]:
         return {"ok": self.ok, "steps": [asdict(step) for step in self.steps]}
@@ -60,12 +60,14 @@ async def play(call: Invocation, stage: Stage) -> Told:
         for scene in [scene for scene in SCENES if not (stage.live and scene.only_in_practice)]:
             arguments = scene.arguments(facts)
             call.output.tell(f"\n{scene.role}", scene.step)
-            refused = [await _refused(door, scene, role, arguments) for role in _outsiders(door, scene, arguments)]
+            allowed, reasons = _sides(door, scene, arguments)
+            call.output.tell("  allowed", f"to {', '.join(allowed)}")
+            refused = [await _refused(door, scene, role, arguments) for role in reasons]
             done, words = await _done(door, scene, facts, arguments)
             told.steps += [*refused, done]
             call.output.tell(f"  {done.outcome}", f"{scene.tool}: {words}")
-            if refused:
-                call.output.tell("  refused", f"to {', '.join(step.role for step in refused)}")
+            _tell_refusals(call, refused, reasons)
+            call.output.tell("  recorded", f"as {done.record}, and {len(refused)} attempts by others")
             if done.outcome != done.expected:
                 break
     records = sum(step.record is not None for step in told.steps)
@@ -74,10 +76,25 @@ async def play(call: Invocation, stage: Stage) -> Told:
     return told
 
 
-def _outsiders(door: "AgentMCPService", scene: Scene, arguments: Mapping[str, Any]) -> list[str]:
-    """Every role that must not be able to do it."""
+def _sides(door: "AgentMCPService", scene: Scene, arguments: Mapping[str, Any]) -> tuple[list[str], dict[str, str]]:
+    """The roles that may do it, and for each that must not be able to, why."""
     mapper = door.permissions.mapper
-    return [role for role in mapper.roles if not mapper.decide(role, *scene.tool, arguments).allowed]
+    decisions = {role: mapper.decide(role, *scene.tool, arguments) for role in mapper.roles}
+    return [role for role, decision in decisions.items() if decision.allowed], {
+        role: decision.reason.replace(f"role {role!r}", "the role")
+        for role, decision in decisions.items()
+        if not decision.allowed
+    }
+
+
+def _tell_refusals(call: Invocation, steps: list[Step], reasons: Mapping[str, str]) -> None:
+    """Whoever was refused, by the reason; and whoever was not, which must not be."""
+    for reason in dict.fromkeys(reasons.values()):
+        roles = [step.role for step in steps if step.outcome == step.expected and reasons[step.role] == reason]
+        call.output.tell("  refused", f"to {', '.join(roles) or 'nobody'}: {reason}")
+    for step in steps:
+        if step.outcome != step.expected:
+            call.output.tell("  failed", f"{step.role} was not refused ({step.outcome})")
 
 
 async def _refused(door: "AgentMCPService", scene: Scene, role: str, arguments: Mapping[str, Any]) -> Step:

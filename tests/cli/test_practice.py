@@ -42,6 +42,31 @@ def test_the_story_is_told_each_step_by_a_role_that_may_and_refused_to_all_other
 
 
 @pytest.mark.deadline(120)
+@pytest.mark.requirement("F-06")
+def test_the_story_tells_a_person_who_may_what_changed_what_was_refused_and_why(program: Squidbot) -> None:
+    """A page to read, and the way from it to the records."""
+    told = program("practice", "story")
+    assert told.code == 0, told.err
+    scenes = told.out.strip().split("\n\n")
+    assert len(scenes) == 14
+    title, allowed, done, *refused, recorded = scenes[0].splitlines()
+    assert title == "project_manager opens a ticket"
+    assert allowed == "  allowed to project_manager, qa_tester"
+    assert done.startswith("  ok jira/create_ticket: created SHOP-20 ")
+    assert [line.rpartition(": ")[::2] for line in refused] == [
+        ("  refused to tech_lead, solution_architect", "no grant of the role names 'create_ticket' of server 'jira'"),
+        (
+            "  refused to backend_developer, frontend_developer, devops_engineer, ai_engineer, designer",
+            "the role has nothing of server 'jira'",
+        ),
+    ]
+    words = recorded.split()
+    assert words[:2] == ["recorded", "as"]
+    assert program("audit", "show", words[2].rstrip(","), "--json").json["tool"] == "create_ticket"
+    assert recorded.endswith(", and 7 attempts by others")
+
+
+@pytest.mark.deadline(120)
 @pytest.mark.requirement("F-05", "A-06", "C-07")
 def test_the_example_settings_give_all_roles_and_all_tools_without_an_account(program: Squidbot, folder: Path) -> None:
     """A newcomer copies the example and has everything."""
