@@ -1,5 +1,6 @@
 """`squidbot practice`: a local forge and tracker to try everything with, and the story that shows it."""
 
+import os
 import signal
 import threading
 from collections.abc import Iterator
@@ -103,6 +104,9 @@ def _told(port: int) -> Iterator[None]:
     except (WorldInUse, GitFailed) as error:
         raise CommandError(str(error), code="practice", exit_code=FAILED) from error
     except OSError as error:
-        what = f"the folder {error.filename!r}" if error.filename else f"port {port}"
-        message = f"the practice world cannot use {what}: {error.strerror}"
+        if error.filename:
+            what = f"the folder {error.filename!r}: {error.strerror}"
+        else:
+            what = f"port {port}: {os.strerror(error.errno or 0)}"
+        message = f"the practice world cannot use {what}"
         raise CommandError(message, code="practice", exit_code=FAILED) from error

@@ -99,8 +99,10 @@ def main() -> int:
                     except (WorldInUse, GitFailed) as error:
                         problems.append(str(error))
                     except OSError as error:
-                        what = f"the folder {error.filename!r}" if error.filename else f"port {options.port}"
-                        problems.append(f"cannot use {what}: {os.strerror(error.errno or 0)}")
+                        if error.filename:
+                            problems.append(f"cannot use the folder {error.filename!r}: {error.strerror}")
+                        else:
+                            problems.append(f"cannot use port {options.port}: {os.strerror(error.errno or 0)}")
                     tasks.cancel_scope.cancel()
 
                 tasks.start_soon(work)

@@ -1,6 +1,7 @@
 """The practice world on disk: documents, a bare repository, a working clone, and the file that tells clients of them."""
 
 import contextlib
+import errno
 import fcntl
 import json
 import os
@@ -18,7 +19,9 @@ from squidbot.practice.repository import Repository
 from squidbot.practice.store import Document, Store
 
 REPOSITORY = "shop"
-_MADE = (f"{REPOSITORY}.git", REPOSITORY, "world.sqlite", "world.sqlite-wal", "world.sqlite-shm")
+_LOCK = "world.lock"
+_STORE = "world.sqlite"
+_MADE = (f"{REPOSITORY}.git", REPOSITORY, _STORE, f"{_STORE}-wal", f"{_STORE}-shm")
 
 
 class WorldInUse(Exception):
@@ -33,7 +36,7 @@ class World:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder.absolute()
-        self.store = Store(self.folder / "world.sqlite")
+        self.store = Store(self.folder / _STORE)
         self.repository = Repository(self.folder / f"{REPOSITORY}.git")
         self.clone = self.folder / REPOSITORY
         self.lock = threading.RLock()
@@ -52,6 +55,7 @@ class World:
     def open(self) -> None:
         """Raises WorldInUse, OSError, GitFailed."""
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._spare_what_is_not_ours()
         self._held = self._claim()
         try:
             self.store.open()
@@ -60,6 +64,16 @@ class World:
         except BaseException:
             self.close()
             raise
+
+    def _spare_what_is_not_ours(self) -> None:
+        """A world begins with its lock and has a store: what has a repository's name, and neither beside it, is somebody's own."""
+        if (self.folder / _LOCK).exists() or (self.folder / _STORE).exists():
+            return
+        for path in (self.repository.path, self.clone):
+            if os.path.lexists(path):
+                raise FileExistsError(
+                    errno.EEXIST, "it is no practice world's, and would be thrown away: name another folder", str(path)
+                )
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -125,7 +139,7 @@ class World:
         }
 
     def _claim(self) -> int:
-        descriptor = os.open(self.folder / "world.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        descriptor = os.open(self.folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -126,6 +126,19 @@ def test_a_world_that_was_left_half_made_is_made_again(tmp_path: Path) -> None:
         assert git(world.clone, "status", "--porcelain") == b""
 
 
+@pytest.mark.parametrize("reset", [(), ("--reset",)])
+def test_somebody_elses_folder_of_the_same_name_is_never_thrown_away(tmp_path: Path, reset: tuple[str, ...]) -> None:
+    """Many have a folder 'shop' of their own, and may name the one that it is in."""
+    (tmp_path / "shop").mkdir()
+    (tmp_path / "shop" / "work").write_text("of years")
+    command = [*PROGRAM, "--dir", str(tmp_path), "--port", "0", *reset]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    assert run.returncode == 1
+    assert f"cannot use the folder '{tmp_path / 'shop'}': it is no practice world's" in run.stderr
+    assert (tmp_path / "shop" / "work").read_text() == "of years"
+    assert [path.name for path in tmp_path.iterdir()] == ["shop"]
+
+
 @pytest.mark.parametrize("carried_out", [True, False])
 def test_a_merge_that_was_cut_off_is_settled_by_what_git_says(tmp_path: Path, *, carried_out: bool) -> None:
     """Git and the database cannot change in one step: the intention is kept, and git is the judge of it."""
