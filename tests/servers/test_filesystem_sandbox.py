@@ -302,6 +302,13 @@ def test_listings_at_the_same_time_do_not_cut_each_other_short(sandbox: Sandbox,
     assert all(listed == names for listed in lists)
 
 
+def test_a_name_that_no_text_can_be_is_not_suggested_to_whoever_gave_it(sandbox: Sandbox, folder: Path) -> None:
+    """It is listed with its bytes written out, and no try at that spelling will find it."""
+    (Path(os.fsdecode(os.fsencode(folder) + b"/caf\xe9.txt"))).touch()
+    with pytest.raises(Refused, match="stands for bytes that are no UTF-8"):
+        read(sandbox, "caf\\xe9.txt")
+
+
 def test_a_missing_path_is_answered_with_what_was_perhaps_meant(sandbox: Sandbox) -> None:
     """A model that is told the right name gets it right the next time."""
     sandbox.make_directory(("docs", "deep"))

@@ -220,6 +220,8 @@ class Sandbox:
     def _instead(self, path: str, wanted: str) -> str:
         """What was perhaps meant, by the same name elsewhere or a path that looks alike, or how to go on."""
         known = [entry.path for entry in itertools.islice(self.walk((), depth=8), _CANDIDATES)]
+        if path in known:
+            return "its name as it is shown stands for bytes that are no UTF-8, and cannot be given here"
         name = path.rpartition("/")[2]
         alike = [other for other in known if other.rpartition("/")[2] == name]
         alike += difflib.get_close_matches(path, known, n=3)
