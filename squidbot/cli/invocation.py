@@ -15,6 +15,7 @@ from squidbot.cli.lookup import unknown
 from squidbot.cli.output import Output
 from squidbot.core.domain.callers import OPERATOR, Caller
 from squidbot.core.domain.errors import ConfigError, MCPConnectionError
+from squidbot.core.domain.naming import may_have
 from squidbot.core.domain.servers import ServerStatus
 from squidbot.core.domain.tools import ToolId
 
@@ -63,7 +64,7 @@ class Invocation:
 
         with suppress(ConfigError):
             file = find_settings(self.config)
-            if file is None or b"SQUIDBOT_PRACTICE_" not in file.read_bytes():
+            if file is None or not file.is_file() or b"SQUIDBOT_PRACTICE_" not in file.read_bytes():
                 return
             from squidbot.cli.practice_world import is_wanted, practice_world, variables
 
@@ -110,24 +111,31 @@ class Invocation:
 
     @asynccontextmanager
     async def door(
-        self, servers: Collection[str] | None = None, *, start: bool = True, only_looks: bool = False
+        self,
+        servers: Collection[str] | None = None,
+        *,
+        meant: str | None = None,
+        start: bool = True,
+        only_looks: bool = False,
     ) -> "AsyncIterator[AgentMCPService]":
         """The guarded door, with what `servers`, else all, offer known. Raises MCPConnectionError if none can be.
 
-        Without `start` only what is known from the last time is known. Who `only_looks` leaves no record: for that the
+        What is `meant` by a name that only some servers can have does not wait for the others. Without `start`, and of
+        the others, only what is known from the last time is known. Who `only_looks` leaves no record: for that the
         record is not even opened.
         """
         client, door = self.container.client(), self.container.service()
+        needed = {name for name, server in self.container.mcp_config().servers.items() if server.required}
+        needed |= set(servers or ())
+        if meant is not None and (having := [name for name in client.server_names() if may_have(name, meant)]):
+            servers = {*having, *needed}
         async with client if only_looks else door:
             if start:
                 with self.output.waiting("Asking the servers…"):
                     await client.prepare(servers)
-                check_available(
-                    [status for status in client.statuses() if servers is None or status.name in servers],
-                    needed={name for name, server in self.container.mcp_config().servers.items() if server.required}
-                    | set(servers or ()),
-                )
-            else:
+                statuses = client.statuses()
+                check_available([s for s in statuses if servers is None or s.name in servers], needed=needed)
+            if servers is not None or not start:
                 client.recall()
             yield door
 

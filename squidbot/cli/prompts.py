@@ -56,7 +56,7 @@ def render_prompt(call: Invocation, name: str, arguments: tuple[str, ...], whole
     }
 
     async def ask() -> tuple[PromptDefinition, RenderedPrompt]:
-        async with call.door() as door:
+        async with call.door(meant=name) as door:
             caller = await call.known_role(door, role)
             prompt = find_one(name, door.source.get_prompts(), names=_names, kind="prompt")
             _check(prompt, texts)

@@ -17,10 +17,10 @@ from squidbot.cli.person import TerminalPerson, at_terminal, run_with_person
 from squidbot.cli.results import Answers
 from squidbot.core.domain.callers import Caller
 from squidbot.core.domain.errors import MCPConnectionError, UnknownTool
-from squidbot.core.domain.naming import bare_name
+from squidbot.core.domain.naming import may_have
 from squidbot.core.domain.schemas import flat_parameters
 from squidbot.core.domain.shapes import result_json, tokens_of, tool_json
-from squidbot.core.domain.tools import Parameter, ToolDefinition, ToolId, ToolResult
+from squidbot.core.domain.tools import Parameter, ToolDefinition, ToolResult
 
 if TYPE_CHECKING:
     from squidbot.container import AgentMCPService
@@ -60,7 +60,7 @@ def show_tool(call: Invocation, name: str) -> None:
     """Show what a tool does and which arguments it takes."""
 
     async def ask() -> ToolDefinition:
-        async with call.door(only_looks=True) as door:
+        async with call.door(meant=name, only_looks=True) as door:
             return find_tool(door, name)
 
     tool = call.run(ask)
@@ -95,7 +95,7 @@ def call_tool(call: Invocation, name: str, arguments: tuple[str, ...], whole: st
     counterpart = at_terminal(call, person)
 
     async def ask() -> tuple[ToolDefinition, ToolResult, float]:
-        async with call.door() as door:
+        async with call.door(meant=name) as door:
             caller = await call.known_role(door, role)
             tool = await _wanted(door, caller, name, given)
             began = time.perf_counter()
@@ -129,7 +129,7 @@ def find_tool(door: "AgentMCPService", name: str) -> ToolDefinition:
     except CommandError:
         for server in door.source.server_names():
             status = door.source.status(server)
-            if status.state == "failed" and name.startswith((bare_name(ToolId(status.name, "")), f"{status.name}/")):
+            if status.state == "failed" and may_have(status.name, name):
                 raise unavailable(status) from None
         raise
 

@@ -60,6 +60,36 @@ def test_a_call_starts_only_the_server_it_needs(folder: Path, squidbot: Squidbot
     assert [len((folder / name).read_text().split()) for name in ("one", "two")] == [1, 2]
 
 
+@pytest.mark.requirement("B-07", "B-06")
+@pytest.mark.parametrize("name", ["mcp_good_echo", "good/echo"])
+def test_a_call_does_not_wait_for_a_server_that_cannot_have_the_tool(
+    name: str, folder: Path, squidbot: Squidbot
+) -> None:
+    """One that hangs at its start, and so was never listed, would cost half a minute each time."""
+    hanging = {"command": sys.executable, "args": ["-c", "open('hung', 'a'); import time; time.sleep(60)"]}
+    write_settings(folder, {"good": plain_entry(), "hanging": {**hanging, "cwd": str(folder)}})
+    assert squidbot("tools", "call", name, "text=x").out == "x\n"
+    assert squidbot("tools", "show", name).code == 0
+    assert not (folder / "hung").exists()
+
+
+@pytest.mark.requirement("B-06")
+def test_a_call_fails_with_a_server_that_is_required(folder: Path, squidbot: Squidbot) -> None:
+    """Whoever writes `required` wants nothing to be done without it, whichever server is asked."""
+    broken = {"command": sys.executable, "args": ["-c", "raise SystemExit(3)"], "max_retries": 0, "required": True}
+    write_settings(folder, {"good": plain_entry(), "broken": broken})
+    ran = squidbot("tools", "call", "mcp_good_echo", "text=x", "--json")
+    assert (ran.code, ran.error["code"]) == (4, "unavailable")
+
+
+@pytest.mark.requirement("C-03")
+def test_a_server_that_only_sounds_like_the_one_meant_may_fail(folder: Path, squidbot: Squidbot) -> None:
+    """`mcp_a_b_echo` could be `b_echo` of server `a`; that it is away says nothing of server `a_b`."""
+    broken = {"command": sys.executable, "args": ["-c", "raise SystemExit(3)"], "max_retries": 0}
+    write_settings(folder, {"a": broken, "a_b": plain_entry()})
+    assert squidbot("tools", "call", "mcp_a_b_echo", "text=x").out == "x\n"
+
+
 @pytest.mark.parametrize("name", ["mcp_plain_echo", "plain/echo", "echo"])
 def test_a_tool_answers_to_its_three_names(name: str, plain: Path, squidbot: Squidbot) -> None:
     """The name that agents see is exact; people type the short one."""

@@ -23,6 +23,11 @@ def marked_name(tool: ToolId) -> str:
     return f"{bare_name(tool)[: MAX_NAME - _SUFFIX - 1]}-{digest[:_SUFFIX]}"
 
 
+def may_have(server: str, name: str) -> bool:
+    """Whether `name`, as agents see it or as `SERVER/TOOL`, can be that of something of this server."""
+    return name.startswith((f"{server}/", bare_name(ToolId(server, ""))[: MAX_NAME - _SUFFIX - 1]))
+
+
 def agent_names(tools: Iterable[ToolId]) -> dict[ToolId, str]:
     """A name for each of `tools`, the same whatever their order, and no name twice.
 

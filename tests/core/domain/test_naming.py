@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from squidbot.core.domain.naming import MAX_NAME, agent_names, bare_name, marked_name
+from squidbot.core.domain.naming import MAX_NAME, agent_names, bare_name, marked_name, may_have
 from squidbot.core.domain.tools import ToolId
 
 # Few letters and both kinds of separator, so that names clash often.
@@ -25,6 +25,14 @@ def clashing(draw: st.DrawFn) -> list[ToolId]:
             server, _, rest = marked_name(tool).removeprefix("mcp_").partition("_")
             found.append(ToolId(server, rest))
     return found
+
+
+@given(clashing())
+def test_whoever_looks_for_a_name_looks_at_the_server_that_has_it(found: list[ToolId]) -> None:
+    """A call starts only the servers that can have the tool: never must the right one be passed over."""
+    for tool, name in agent_names(found).items():
+        assert may_have(tool.server, name)
+        assert may_have(tool.server, str(tool))
 
 
 @pytest.mark.requirement("C-02")
