@@ -31,17 +31,18 @@ _EXPECTED = {
     "none_required": "null",
 }
 _PLACED_ELSEWHERE = {
-    "mcpServers": "tools.mcp_servers",
-    "mcp_servers": "tools.mcp_servers",
+    "mcpservers": "tools.mcp_servers",
     "mcpserver": "tools.mcp_servers",
     "servers": "tools.mcp_servers",
+    "server": "tools.mcp_servers",
     "mcp": "tools.mcp_servers",
-    "context_servers": "tools.mcp_servers",
-    "default_timeout": "tools.default_timeout",
-    "max_retries": "tools.max_retries",
-    "api_key": "model.api_key",
+    "contextservers": "tools.mcp_servers",
+    "defaulttimeout": "tools.default_timeout",
+    "maxretries": "tools.max_retries",
+    "apikey": "model.api_key",
     "oidc": "gateway.oidc",
 }
+"""By the letters of a key alone: what stands at the top in other tools' files, or is put there by mistake."""
 
 
 def problems_of(
@@ -167,8 +168,10 @@ def _bad_name(place: Location) -> tuple[str, str]:
 def _unknown_key(place: Location, schema: Mapping[str, Any]) -> tuple[str, str]:
     key = str(place[-1])
     known = _keys_at(schema, place[:-1])
-    if len(place) == 1 and key in _PLACED_ELSEWHERE and "tools" in known:
-        return "unknown key", f"Here it is called {_PLACED_ELSEWHERE[key]!r}"
+    if len(place) == 1 and "tools" in known:
+        elsewhere = _PLACED_ELSEWHERE.get(re.sub(r"[^a-z]", "", key.lower()))
+        if elsewhere is not None:
+            return "unknown key", f"Here it is called {elsewhere!r}"
     return "unknown key", did_you_mean(key, known) or f"Known here: {', '.join(known)}"
 
 

@@ -5,6 +5,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+from squidbot.core.domain.redaction import Redactor
+
 HIDDEN = "***"
 MIN_LENGTH = 4
 """A shorter value is no secret worth the name, and blanking it would blank half of every text."""
@@ -21,6 +23,17 @@ _PLACE = re.compile(
     r"(^|_)(url|uri|host|hostname|port|user|username|email|mail|region|path|dir|folder|home|repository|repo|project|org|owner)$",
     re.IGNORECASE,
 )
+
+
+class _Blanking(Redactor):
+    """Knows tokens by their shape, and leaves the same mark for each."""
+
+    def mark(self, secret: str) -> str:
+        del secret
+        return HIDDEN
+
+
+_BLANKING = _Blanking()
 _USERINFO = re.compile(r"(?<=://)[^/?#@\s]*@")
 
 
@@ -81,10 +94,10 @@ def secrets_of_arguments(arguments: Sequence[str]) -> Iterator[str]:
 
 
 def hide(text: str, secrets: Iterable[str]) -> str:
-    """`text` with every one of `secrets`, and whatever stands before a url's host, blanked."""
+    """`text` with every one of `secrets`, what looks like one, and whatever stands before a url's host, blanked."""
     for secret in sorted(secrets, key=len, reverse=True):
         text = text.replace(secret, HIDDEN)
-    return _USERINFO.sub(f"{HIDDEN}@", text)
+    return _USERINFO.sub(f"{HIDDEN}@", _BLANKING.text(text))
 
 
 def shown(value: Any, name: str = "", *, secrets: Iterable[str] = ()) -> Any:
@@ -93,6 +106,8 @@ def shown(value: Any, name: str = "", *, secrets: Iterable[str] = ()) -> Any:
         case str():
             if is_secret_name(name) and not _only_references(value):
                 return HIDDEN
+            if name == "webhook":
+                return _without_path(value)
             return hide(value, secrets)
         case Mapping():
             return {
@@ -116,6 +131,11 @@ def public(value: Any, *, secrets: Iterable[str]) -> Any:
             return [public(part, secrets=secrets) for part in value]
         case _:
             return value
+
+
+def _without_path(url: str) -> str:
+    """A hook's address up to its host: whoever knows the rest may post to it."""
+    return hide(re.sub(r"(?i)^([a-z]+://[^/?#]+)[/?#].+", rf"\1/{HIDDEN}", url, flags=re.DOTALL), ())
 
 
 def _only_references(text: str) -> bool:

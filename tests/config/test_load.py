@@ -181,6 +181,9 @@ def test_files_that_cannot_be_read_are_named(here: Path) -> None:
         ({"tool": {}}, "tool: unknown key (line 1). Did you mean 'tools'?"),
         ({"tools": {}, "mcpServers": {}}, "mcpServers: unknown key (line 1). Here it is called 'tools.mcp_servers'"),
         ({"mcp": {"servers": {}}}, "mcp: unknown key (line 1). Here it is called 'tools.mcp_servers'"),
+        ({"mcpservers": {}}, "mcpservers: unknown key (line 1). Here it is called 'tools.mcp_servers'"),
+        ({"MCP-Servers": {}}, "MCP-Servers: unknown key (line 1). Here it is called 'tools.mcp_servers'"),
+        ({"server": {}}, "server: unknown key (line 1). Here it is called 'tools.mcp_servers'"),
         ({"tools": {"mcpServers": {}}}, "tools.mcpServers: unknown key (line 1). Did you mean 'mcp_servers'?"),
         ({"tools": 3}, "tools: found 3; expected an object"),
         ({"tools": {"mcp_servers": []}}, "tools.mcp_servers: found a list; expected an object"),
@@ -253,6 +256,18 @@ def test_filled_sections_are_checked_and_their_secrets_known() -> None:
     with pytest.raises(ConfigError, match=r"alerts\.webhook: the scheme must be http or https") as caught:
         load_settings(write({"alerts": {"webhook": "${K}"}}), environ={"K": f"ftp://{CANARY}"})
     assert CANARY not in str(caught.value)
+
+
+@pytest.mark.requirement("A-03")
+def test_a_secret_is_known_by_its_shape_and_a_hook_by_its_place() -> None:
+    """`config show` is what people paste into an issue."""
+    hook, token = "https://hooks.example/T0/B0/x?token=abc", f"ghp_{'c4n4ry' * 6}"
+    entry = {"command": "x", "env": {"GH": token}, "args": [f"--header=X: {token}"]}
+    write({"alerts": {"webhook": hook}, "tools": {"mcp_servers": {"s": entry}}})
+    shown = load_settings().shown()
+    assert shown["alerts"]["webhook"] == "https://hooks.example/***"
+    assert token not in json.dumps(shown)
+    assert shown["tools"]["mcp_servers"]["s"]["env"] == {"GH": "***"}
 
 
 @pytest.mark.requirement("A-03")
