@@ -63,7 +63,7 @@ def kind_of_document(document: Mapping[str, Any]) -> Kind | None:
         return None
     if "mcpServers" in document:
         return "mcpServers"
-    if "mcp_servers" in document:
+    if "mcp_servers" in document or document.keys() >= {"version", "roles"}:
         return "roles"
     return "servers" if "servers" in document else None
 
@@ -80,7 +80,7 @@ def import_document(document: Mapping[str, Any], *, kind: Kind | None = None) ->
             imported = _agent(document.get("tools"))
         case "roles":
             imported = Imported(kind)
-            _add_servers(imported, _listed(document.get("mcp_servers"), "mcp_servers"))
+            _add_servers(imported, _listed(document.get("mcp_servers") or {}, "mcp_servers"))
             imported.roles = _roles(_object(document.get("roles") or {}, "roles"), imported)
         case None:
             raise ConfigError(

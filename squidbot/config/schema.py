@@ -1,7 +1,6 @@
 """The whole of the settings: `MCPConfig`, all servers, and `Settings`, everything that a settings file says."""
 
 import logging
-import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -26,9 +25,9 @@ from squidbot.config.sections import (
     RoleName,
     RoleSettings,
 )
-from squidbot.config.server import MINIMAL_ENVIRONMENT, MCPServerConfig
+from squidbot.config.server import PUBLIC_VARIABLES, MCPServerConfig
 from squidbot.config.strict import Count, Seconds, ServerName, Strict
-from squidbot.config.variables import Filler
+from squidbot.config.variables import Filler, surroundings
 from squidbot.core.domain.errors import ConfigError, Problem
 
 __all__ = [
@@ -75,8 +74,9 @@ class MCPConfig(Strict):
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> "MCPConfig":
         """The servers of `{"servers": {NAME: {…}}, "default_timeout": …, "max_retries": …}`. Raises ConfigError."""
+        given: Any = document  # what was read from a file may be anything
         try:
-            return cls.model_validate(dict(document))
+            return cls.model_validate(dict(given) if isinstance(given, Mapping) else given)
         except ValidationError as error:
             raise ConfigError("The servers cannot be used as they are defined:", problems_of(error, cls)) from None
 
@@ -184,9 +184,9 @@ class Settings(Strict):
         folder = self.source.parent if self.source else None
         servers, problems = resolve_servers(self.tools.mcp_servers, environ, at="tools.mcp_servers")
         filler = Filler(
-            os.environ if environ is None else environ,
+            surroundings() if environ is None else environ,
             lambda path: read_secret(under(folder, path)),
-            public=MINIMAL_ENVIRONMENT,
+            public=PUBLIC_VARIABLES,
         )
         written = self.model_dump(include=set(_FILLED_SECTIONS), exclude_unset=True)
         filled = {key: filler.tree(value, key) for key, value in written.items()}

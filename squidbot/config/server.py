@@ -34,7 +34,7 @@ from squidbot.config.files import read_env_file, read_secret, under
 from squidbot.config.report import problems_of
 from squidbot.config.secrets import hide, public, secrets_in, secrets_of_arguments, shown, worth_hiding
 from squidbot.config.strict import Count, Glob, Seconds, Strict, joined, rule
-from squidbot.config.variables import Filler, join_path, without_references
+from squidbot.config.variables import Filler, join_path, surroundings, without_references
 from squidbot.core.domain.errors import ConfigError, Problem
 
 Protocol: TypeAlias = Literal["auto", "legacy", "modern"]
@@ -50,6 +50,8 @@ MINIMAL_ENVIRONMENT = frozenset(
     {"HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR"}
 )
 """What every server may know of the machine; anything else of our environment it must be given by name."""
+PUBLIC_VARIABLES = MINIMAL_ENVIRONMENT | {"PWD"}
+"""Variables that hold no secret, though some sound like it."""
 
 _FILLED = ("command", "args", "env", "cwd", "url", "headers", "auth", "config")
 _OUTSIDE_DIGEST = frozenset(
@@ -282,7 +284,7 @@ class MCPServerConfig(Strict):
         """All that a stdio server's process gets to know: little of ours, and what its entry gives it."""
         ours = os.environ if environ is None else environ
         if not self.is_resolved:
-            return self.resolved(ours).child_environment(ours)
+            return self.resolved(environ).child_environment(ours)
         given = {name: ours[name] for name in sorted(MINIMAL_ENVIRONMENT & ours.keys())}
         given |= {**self._origin.file_env, **self.env}
         if self.config is not None:
@@ -301,7 +303,7 @@ class MCPServerConfig(Strict):
         self, environ: Mapping[str, str] | None, *, at: str, lenient: bool = False
     ) -> tuple[Filler, dict[str, str]]:
         """What fills this entry's references, and the variables of its env file, which come before ours."""
-        ours = os.environ if environ is None else environ
+        ours = surroundings() if environ is None else environ
 
         def read(path: str) -> str:
             return read_secret(under(self._origin.folder, path))
@@ -316,7 +318,7 @@ class MCPServerConfig(Strict):
             except (OSError, ValueError) as error:
                 reason = error.strerror if isinstance(error, OSError) else error
                 outer.problems.append(Problem(place, f"the file {self.env_file!r} cannot be read: {reason}"))
-        public_names = MINIMAL_ENVIRONMENT - file_env.keys()
+        public_names = PUBLIC_VARIABLES - file_env.keys()
         filler = Filler(ChainMap(file_env, dict(ours)), read, public=public_names, lenient=lenient)
         filler.problems.extend(outer.problems)
         return filler, file_env

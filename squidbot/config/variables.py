@@ -4,9 +4,12 @@ A value that was put in is never read for references again, so nothing in the en
 for another variable or for a file.
 """
 
+import os
 import re
+from collections import ChainMap
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from squidbot.config.secrets import tells_a_place
@@ -15,6 +18,16 @@ from squidbot.core.domain.errors import Problem
 _REFERENCE = re.compile(r"\$\$\{|\$\{([^{}]*)(\}?)")
 _VARIABLE = re.compile(r"(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-(.*))?", re.DOTALL)
 FORMS = "${VAR}, ${VAR:-default}, ${env:VAR} and ${file:PATH}"
+
+
+def surroundings() -> Mapping[str, str]:
+    """The environment, with `PWD` where we are: whoever starts us from elsewhere may have left its own, or none."""
+    said = os.environ.get("PWD", "")
+    try:
+        here = said if said and Path(said).samefile(".") else str(Path.cwd())
+    except OSError:  # what it names is not there
+        here = str(Path.cwd())
+    return ChainMap({"PWD": here}, os.environ)
 
 
 def has_references(text: str) -> bool:

@@ -70,6 +70,25 @@ def test_an_editors_file_with_inputs_and_an_env_file_is_read(tmp_path: Path) -> 
 
 
 @pytest.mark.requirement("A-05")
+@pytest.mark.parametrize("stale", ["/somewhere/else", None])
+def test_the_folder_of_an_editors_workspace_is_the_one_we_are_in(
+    stale: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A program that starts us in a folder seldom says so in `PWD`; and where we are is no secret to be blanked."""
+    monkeypatch.chdir(tmp_path)
+    if stale is None:
+        monkeypatch.delenv("PWD", raising=False)
+    else:
+        monkeypatch.setenv("PWD", stale)
+    entry = {"command": "x", "args": ["${workspaceFolder}/src"], "envFile": "${workspaceFolder}/.env"}
+    (tmp_path / ".env").write_text("A=1\n")
+    (tmp_path / "mcp.json").write_text(json.dumps({"servers": {"s": entry}}))
+    server = load_settings(tmp_path / "mcp.json").mcp.servers["s"]
+    assert server.args == [f"{tmp_path}/src"]
+    assert str(tmp_path) not in server.secrets
+
+
+@pytest.mark.requirement("A-05")
 def test_an_agent_file_with_tools_of_type_mcp_is_read(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """A package is started by what its registry has; one that nobody owns is never run."""
     tools = [

@@ -85,6 +85,15 @@ def test_a_role_mapping_file_is_the_whole_truth_about_its_roles(tmp_path: Path) 
     assert mapper.get_server_config("nowhere") == {}
 
 
+@pytest.mark.requirement("A-05", "E-02")
+def test_a_mapping_may_leave_its_servers_to_others(tmp_path: Path) -> None:
+    """With a version and roles it is a mapping still, and no settings file in which keys are wrong."""
+    file = tmp_path / "roles.yaml"
+    file.write_text("version: '1.0'\nroles: {dev: {mcp_servers: {git: [git_log]}}}")
+    assert load_tool_mapping(file).get_all_tools_for_role("dev") == {"git": ["git_log"]}
+    assert load_tool_mapping(file).get_server_config("git") == {}
+
+
 def test_a_settings_file_serves_as_a_mapping_too(tmp_path: Path) -> None:
     """For `roles diff` and `roles simulate` the proposal is usually the next settings file."""
     file = tmp_path / "next.json"

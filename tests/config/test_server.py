@@ -22,6 +22,14 @@ def report(**entry: Any) -> str:
     return str(caught.value)
 
 
+@pytest.mark.requirement("A-04")
+@pytest.mark.parametrize(("document", "words"), [(None, "found null"), ([], "found a list"), ("x", "found 'x'")])
+def test_a_document_of_another_kind_is_no_definition(document: Any, words: str) -> None:
+    """An empty YAML file is `None`; nothing at all is not the same as no servers."""
+    with pytest.raises(ConfigError, match=f"{words}; expected an object"):
+        MCPConfig.from_dict(document)
+
+
 @pytest.mark.requirement("A-02")
 @pytest.mark.parametrize(
     ("entry", "transport"),
