@@ -36,7 +36,7 @@ _KINDS: tuple[tuple[type[SquidbotError], str, int], ...] = (
     (InvalidArguments, "invalid_arguments", USAGE),
     (ToolNotPermitted, "not_permitted", REFUSED),
     (NotAllowed, "not_allowed", REFUSED),
-    (NotFound, "not_found", USAGE),
+    (NotFound, "unknown", USAGE),
     (RateLimited, "limited", REFUSED),
     (NotRecorded, "not_recorded", FAILED),
     (MCPConnectionError, "unavailable", UNAVAILABLE),
@@ -60,6 +60,8 @@ def explained(error: BaseException) -> CommandError:
             return CommandError(str(error), code="model", exit_code=exit_code, hint=error.hint)
         case SquidbotError():
             code, exit_code = next((code, exit_code) for kind, code, exit_code in _KINDS if isinstance(error, kind))
+            if isinstance(error, NotFound):
+                code = f"unknown_{error.kind}"
             return CommandError(str(error), code=code, exit_code=exit_code, hint=error.hint)
         case click.UsageError(ctx=context):
             hint = f"See '{context.command_path} --help'." if context else None

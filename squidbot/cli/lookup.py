@@ -39,6 +39,7 @@ def find_one(wanted: str, things: Sequence[T], *, names: Callable[[T], Sequence[
 def unknown(wanted: str, known: Sequence[str], *, kind: str) -> CommandError:
     """The error for a name that nothing has."""
     near = nearest(wanted, known)
-    listing = "servers list" if kind == "server" else f"{kind}s list"
-    hint = f"Did you mean {' or '.join(repr(name) for name in near)}?" if near else f"See 'squidbot {listing}'."
+    hint = f"Did you mean {' or '.join(repr(name) for name in near)}?" if near else f"See 'squidbot {kind}s list'."
+    if kind == "role":  # they are few, and each is a word that one has to know
+        hint = f"{hint if near else ''} There are: {', '.join(known)}.".strip()
     return CommandError(f"unknown {kind} {wanted!r}", code=f"unknown_{kind}", hint=hint)

@@ -80,16 +80,13 @@ def add_server(
         "env": _pairs(env, "--env"),
     }
     from squidbot.config.edit import add_server as write
-    from squidbot.config.load import read_settings
 
     path = _settings_file(call)
     given = {key: value for key, value in entry.items() if value}
     call.record_change(name, "add", given)
     write(path, name, given)
     _say_written(call, {"name": name, "file": str(path)}, f"Added {name!r} to {path}.")
-    _, missing = read_settings(path).tools.mcp_servers[name].resolve()
-    for problem in missing:
-        call.output.note(f"Before squidbot can use it: {problem}")
+    _say_missing(call, path, [name])
 
 
 @servers.command("remove", example="squidbot servers remove time")
@@ -158,6 +155,8 @@ def import_servers(call: Invocation, file: Path, *, dry_run: bool) -> None:
     verb = "Would add" if dry_run else "Added"
     names = ", ".join(repr(name) for name in added) or "nothing"
     call.output.write(call.output.clean(f"{verb} {names} to {path}."))
+    if added and not dry_run:
+        _say_missing(call, path, added)
 
 
 @servers.command("login", example="squidbot servers login docs")
@@ -230,6 +229,18 @@ def _names_in(path: Path) -> list[str]:
     if not path.exists():
         return []
     return [name for name, server in read_settings(path).tools.mcp_servers.items() if not server.is_optional]
+
+
+def _say_missing(call: Invocation, path: Path, names: Sequence[str]) -> None:
+    """What has to be set before the new servers, and with them the whole file, can be used."""
+    from squidbot.config.load import read_settings
+
+    servers = read_settings(path).tools.mcp_servers
+    for server in (servers[name] for name in names):
+        # One by its fields, as they were just typed; of several each by its name too.
+        at = "" if len(names) == 1 else server.name
+        for problem in server.resolve(at=at)[1] if server.enabled else ():
+            call.output.note(f"Before squidbot can use it: {problem}")
 
 
 def _pairs(pairs: Sequence[str], option: str) -> dict[str, str]:

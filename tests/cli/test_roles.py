@@ -49,7 +49,9 @@ def test_what_nobody_knows_is_a_usage_error(squidbot: Squidbot) -> None:
     """A typing error is not a refusal."""
     unknown = squidbot("tools", "list", "--role", "raeder", "--json")
     assert (unknown.code, unknown.error["code"]) == (2, "unknown_role")
-    assert "reader" in unknown.error["hint"]
+    assert unknown.error["hint"].startswith("Did you mean 'reader'")
+    assert "tech_lead, " in unknown.error["hint"]
+    assert "sayer" in squidbot("roles", "show", "nobody", "--json").error["hint"]
     assert squidbot("roles", "show", "nobody").code == 2
     assert squidbot("roles", "explain", "reader", "nothing").code == 2
     assert squidbot("roles", "grant", "reader", "nowhere", "echo").code == 2

@@ -141,6 +141,30 @@ def test_adding_a_server_says_which_variable_it_will_miss(squidbot: Squidbot) ->
     assert "Before squidbot can use it: headers.Authorization: the variable 'DOCS_TOKEN' is not set" in ran.err
 
 
+def test_importing_servers_says_which_variables_they_will_miss(folder: Path, squidbot: Squidbot) -> None:
+    """One variable that is not set stops the whole file: whoever imports five servers should hear which of them it is."""
+    theirs = {
+        "mcpServers": {
+            "a": {"url": "http://h/${TENANT}"},
+            "b": {"command": "x"},
+            "off": {"command": "${Y}", "disabled": True},
+        }
+    }
+    (folder / "theirs.json").write_text(json.dumps(theirs))
+    ran = squidbot("servers", "import", "theirs.json")
+    assert ran.code == 0
+    assert "Before squidbot can use it: a.url: the variable 'TENANT' is not set" in ran.err
+    assert ran.err.count("Before squidbot") == 1
+
+
+@pytest.mark.parametrize("option", [[], ["--json"]])
+def test_a_folder_is_no_settings_file(option: list[str], folder: Path, squidbot: Squidbot) -> None:
+    """A wrong argument, not a fault of ours."""
+    ran = squidbot("config", "check", str(folder), *option)
+    assert ran.code == 2
+    assert "Is a directory" in ran.out + ran.err
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

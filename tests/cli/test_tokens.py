@@ -24,7 +24,7 @@ def test_a_token_is_made_listed_and_taken_back(squidbot: Squidbot, home: Path) -
     assert secret not in listed.out
     gone = squidbot("tokens", "revoke", made.json["id"], "--json")
     assert (gone.code, gone.json["revoked"]) == (0, True)
-    assert squidbot("tokens", "revoke", "nobody", "--json").error["code"] == "not_found"
+    assert squidbot("tokens", "revoke", "nobody", "--json").error["code"] == "unknown_token"
     with sqlite3.connect(home / "state" / "audit.db") as connection:
         rows = connection.execute("SELECT tool, role, arguments FROM tool_execution_logs ORDER BY sequence").fetchall()
     connection.close()
@@ -48,8 +48,8 @@ def test_people_get_the_token_alone_on_stdout_and_what_to_do_with_it_beside(squi
 @pytest.mark.parametrize(
     ("options", "code", "words"),
     [
-        (["--role", "operator", "--name", "Ada"], "not_found", "backend_developer"),
-        (["--role", "desinger", "--name", "Ada"], "not_found", "designer"),
+        (["--role", "operator", "--name", "Ada"], "unknown_role", "backend_developer"),
+        (["--role", "desinger", "--name", "Ada"], "unknown_role", "designer"),
         (["--role", "designer", "--name", "Ada", "--expires", "soon"], "usage", "30d"),
         (["--role", "designer", "--name", ""], "invalid_arguments", ""),
         (["--role", "designer"], "usage", ""),

@@ -8,7 +8,7 @@ from typing import Any, Protocol, Self
 
 from squidbot.core.domain.errors import UnknownTool
 from squidbot.core.domain.schemas import flat_parameters
-from squidbot.core.domain.tools import ToolDefinition, ToolResult
+from squidbot.core.domain.tools import Parameter, ToolDefinition, ToolResult
 from squidbot.core.ports import ToolRegistry
 
 
@@ -60,10 +60,17 @@ def _flat(tool: ToolDefinition) -> dict[str, Any]:
     return {
         "name": tool.name,
         "description": tool.description,
-        "parameters": [
-            {key: value for key, value in asdict(parameter).items() if value is not None or key == "default"}
-            for parameter in flat_parameters(tool.parameters)
-        ],
+        "parameters": [_plain(parameter) for parameter in flat_parameters(tool.parameters)],
         "server": tool.server,
         "tool": tool.tool,
     }
+
+
+def _plain(parameter: Parameter) -> dict[str, Any]:
+    """As the JSON that it is going to be: choices are a list, and are there only where there are any."""
+    plain = asdict(parameter)
+    if parameter.enum is None:
+        del plain["enum"]
+    else:
+        plain["enum"] = list(parameter.enum)
+    return plain

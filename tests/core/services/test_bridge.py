@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from squidbot import MCPClient, MCPConfig, MCPToolBridge, UnknownTool, create_mcp_bridge
+from tests.fakes.door import FakeTool
 from tests.fixtures.running import plain_entry
 
 pytestmark = pytest.mark.anyio
@@ -25,6 +26,25 @@ async def test_tools_come_with_flat_parameters() -> None:
         {"name": "text", "type": "string", "description": "", "required": True, "default": None}
     ]
     assert tools["mcp_plain_pid"]["parameters"] == []
+
+
+@pytest.mark.requirement("C-06")
+async def test_choices_come_as_a_list() -> None:
+    """Programs compare them with JSON, in which there is nothing like a tuple."""
+    schema = {"properties": {"mode": {"type": "string", "enum": ["fast", "safe"], "default": "safe"}}}
+    client = MCPClient(MCPConfig())
+    client.registry.replace("s", [FakeTool("s", "t", parameters=schema)])
+    (tool,) = MCPToolBridge(client).get_tools_for_agent()
+    assert tool["parameters"] == [
+        {
+            "name": "mode",
+            "type": "string",
+            "description": "",
+            "required": False,
+            "default": "safe",
+            "enum": ["fast", "safe"],
+        }
+    ]
 
 
 @pytest.mark.requirement("C-03", "D-04")
