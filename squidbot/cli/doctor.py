@@ -14,8 +14,9 @@ from squidbot._version import __version__
 from squidbot.cli.exits import DONE, FAILED
 from squidbot.cli.grammar import Command
 from squidbot.cli.invocation import Invocation
-from squidbot.core.domain.errors import ConfigError
+from squidbot.core.domain.errors import ConfigError, NotRecorded
 from squidbot.core.domain.role_review import dangling
+from squidbot.core.domain.roles import MCPToolMapper
 from squidbot.core.domain.servers import ServerStatus
 from squidbot.core.domain.shapes import status_json, tokens_of
 from squidbot.core.domain.tools import ToolDefinition
@@ -63,8 +64,13 @@ def doctor(call: Invocation) -> int:
         findings += _advice_findings(call.settings)
         examined = call.run(lambda: _examine(call))
         findings += _server_findings(examined)
-        findings += _grant_findings(call, examined)
-        roles = _role_costs(call, examined)
+        mapper = call.container.mapper()
+        try:
+            mapper = call.run(lambda: _grants_in_force(call))
+        except NotRecorded as error:
+            findings.append(Finding("error", "audit", str(error), error.hint))
+        findings += _grant_findings(mapper, examined, known=list(call.container.mcp_config().servers))
+        roles = _role_costs(mapper, examined)
     except ConfigError as error:
         findings += _settings_findings(error)
     if call.json:
@@ -80,6 +86,14 @@ async def _examine(call: Invocation) -> list[Examined]:
         with call.output.waiting("Starting all servers…"):
             await client.connect_all()
         return [Examined(status, client.get_available_tools(status.name)) for status in client.statuses()]
+
+
+async def _grants_in_force(call: Invocation) -> MCPToolMapper:
+    """The roles with what the database says of them. Raises NotRecorded if nothing could be recorded in it either."""
+    async with call.store():
+        permissions = call.container.service().permissions
+        await permissions.refresh(now=True)
+        return permissions.mapper
 
 
 def _state_findings(folder: Path) -> Iterator[Finding]:
@@ -126,18 +140,17 @@ def _server_findings(examined: Sequence[Examined]) -> Iterator[Finding]:
         )
 
 
-def _grant_findings(call: Invocation, examined: Sequence[Examined]) -> Iterator[Finding]:
-    """Grants of the settings that nothing answers to; only servers that came up can tell."""
+def _grant_findings(mapper: MCPToolMapper, examined: Sequence[Examined], *, known: Sequence[str]) -> Iterator[Finding]:
+    """Grants that nothing answers to; only servers that came up can tell."""
     ready = {server.status.name: [tool.tool for tool in server.tools] for server in examined if _is_ready(server)}
-    for grant in dangling(call.container.mapper(), ready, known=list(call.container.mcp_config().servers)):
+    for grant in dangling(mapper, ready, known=known):
         hint = f"Did you mean {grant.nearest!r}?" if grant.nearest else None
         message = f"it is granted {grant.tool!r} of server {grant.server!r}, which is not there"
         yield Finding("warning", f"roles.{grant.role}", message, hint)
 
 
-def _role_costs(call: Invocation, examined: Sequence[Examined]) -> dict[str, int]:
+def _role_costs(mapper: MCPToolMapper, examined: Sequence[Examined]) -> dict[str, int]:
     """What each role's list of tools costs a model; roles without any tool here are left out."""
-    mapper = call.container.mapper()
     tools = [tool for server in examined for tool in server.tools]
     listed = {role: [tool for tool in tools if mapper.can_use_tool(role, *tool.id)] for role in mapper.roles}
     return {role: tokens_of(found) for role, found in listed.items() if found}
@@ -151,7 +164,14 @@ def _document(call: Invocation, findings: Sequence[Finding], examined: Sequence[
     clean = call.output.clean
     return {
         "ok": not findings,
-        "findings": [{**asdict(finding), "message": clean(finding.message)} for finding in findings],
+        "findings": [
+            {
+                **asdict(finding),
+                "message": clean(finding.message),
+                "hint": clean(finding.hint) if finding.hint else None,
+            }
+            for finding in findings
+        ],
         "servers": [{**status_json(server.status, clean), "tokens": server.tokens} for server in examined],
         "versions": _versions(),
     }

@@ -176,8 +176,11 @@ def test_dangling_grants_are_found_by_check_and_by_doctor(squidbot: Squidbot, se
     assert (grant["role"], grant["tool"], grant["nearest"]) == ("reader", "ehco", "echo")
     assert broken.json["ungranted"] == [{"server": "plain", "tool": "pid"}]
     assert "Did you mean 'echo'?" in squidbot("roles", "check").out
+    assert squidbot("roles", "grant", "sayer", "plain", "pdi").code == 0
     findings = squidbot("doctor", "--json").json["findings"]
     assert [finding["where"] for finding in findings if "ehco" in finding["message"]] == ["roles.reader"]
+    [of_the_database] = [finding for finding in findings if "pdi" in finding["message"]]
+    assert (of_the_database["where"], of_the_database["hint"]) == ("roles.sayer", "Did you mean 'pid'?")
 
 
 @pytest.mark.requirement("E-02")

@@ -64,6 +64,27 @@ def test_testing_servers_starts_them_and_fails_with_the_reason(folder: Path, squ
     assert "the licence ran out" in for_people.err
 
 
+@pytest.mark.requirement("B-06")
+@pytest.mark.parametrize(
+    ("entry", "advice"),
+    [
+        ({"url": "http://127.0.0.1:9/mcp"}, "Is the server running, and is the url right?"),
+        ({"transport": "sse", "url": "http://127.0.0.1:9/sse"}, "Is the server running, and is the url right?"),
+        ({"url": "ws://127.0.0.1:9"}, "Is the server running, and is the url right?"),
+        ({"command": "no-such-program"}, "`command`"),
+        ({"command": "sleep", "args": ["60"], "startup_timeout": 0.5}, "`startup_timeout`"),
+    ],
+)
+def test_a_server_that_cannot_be_reached_comes_with_what_to_try(
+    entry: dict[str, Any], advice: str, folder: Path, squidbot: Squidbot
+) -> None:
+    """The reason alone leaves a person where they were, whatever the transport."""
+    write_settings(folder, {"it": {**entry, "max_retries": 0}})
+    ran = squidbot("tools", "list", "--json")
+    assert ran.code == 4
+    assert advice in ran.error["hint"]
+
+
 def test_no_servers_is_an_answer(folder: Path, squidbot: Squidbot) -> None:
     """With what to do about it."""
     write_settings(folder, {})
@@ -190,6 +211,19 @@ def test_the_doctor_finds_a_state_folder_that_cannot_be_used(
     findings = squidbot("doctor", "--json").json["findings"]
     assert "state folder cannot be written to" in findings[0]["message"]
     assert "SQUIDBOT_HOME" in findings[0]["hint"]
+
+
+@pytest.mark.requirement("G-03")
+def test_the_doctor_finds_a_record_that_cannot_be_written(plain: Path, home: Path, squidbot: Squidbot) -> None:
+    """No record, no call: with a broken one nothing works, however well the servers are."""
+    (home / "state").mkdir(exist_ok=True)
+    (home / "state" / "audit.db").write_bytes(b"no database" * 100)
+    assert squidbot("tools", "call", "echo", "text=x").code == 1
+    ran = squidbot("doctor", "--json")
+    (finding,) = ran.json["findings"]
+    assert (ran.code, finding["severity"], finding["where"]) == (1, "error", "audit")
+    assert "no SQLite database" in finding["message"]
+    assert "move the file" in finding["hint"]
 
 
 def test_the_doctor_warns_of_lists_that_crowd_out_thinking(folder: Path, squidbot: Squidbot) -> None:

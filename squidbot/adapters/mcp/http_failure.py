@@ -28,6 +28,8 @@ class HTTPFailure:
     cause: str = ""
     unreachable: bool = False
     """There was not even a connection: the server is down, not only this call."""
+    hint: str = ""
+    """What to try, where more is known than the status."""
 
 
 def failure_of(data: Any) -> HTTPFailure | None:
@@ -40,9 +42,10 @@ def failure_of(data: Any) -> HTTPFailure | None:
                 "session_lost": bool(lost),
                 "cause": str(cause),
                 "unreachable": bool(unreachable),
+                "hint": str(hint),
             }
         }:
-            return HTTPFailure(status, seconds, session_lost=lost, cause=cause, unreachable=unreachable)
+            return HTTPFailure(status, seconds, session_lost=lost, cause=cause, unreachable=unreachable, hint=hint)
         case _:
             return None
 
@@ -59,10 +62,10 @@ def error_frame(
 
 
 def lost_frame(
-    request_id: RequestId | None, cause: str, *, status: int | None = None, unreachable: bool = False
+    request_id: RequestId | None, cause: str, *, status: int | None = None, unreachable: bool = False, hint: str = ""
 ) -> bytes:
     """The error of a call whose answer never came, or (with a `status`) that was never sent."""
-    failure = HTTPFailure(status, cause=cause, unreachable=unreachable)
+    failure = HTTPFailure(status, cause=cause, unreachable=unreachable, hint=hint)
     return error_frame(request_id, CONNECTION_CLOSED, message=cause, failure=failure)
 
 

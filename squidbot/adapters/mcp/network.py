@@ -29,6 +29,10 @@ HINTS: Mapping[int, str] = {
     405: "Check `transport`: the url may speak another one (http, sse).",
     407: "A proxy stands in between and wants a sign-in.",
     429: "The server asks for fewer requests.",
+    500: "The fault is the server's own: its log may say more.",
+    502: "Something before the server answers in its place: is the server itself running?",
+    503: "The server is up and cannot serve now: try again later.",
+    504: "Something before the server waited for it in vain: is the server itself running?",
 }
 
 
@@ -155,15 +159,19 @@ def refused(status: int, *, server: str, place: str, headers: Mapping[str, str])
 
 def unreachable(error: BaseException, *, server: str, place: str) -> MCPConnectionError:
     """The error for a connection that could not be opened at all."""
+    return MCPConnectionError(describe(error, place), server=server, hint=what_to_try(error))
+
+
+def what_to_try(error: BaseException) -> str:
+    """What to do about a connection that could not be opened at all."""
     causes = list(_causes(error))
-    hint = "Is the server running, and is the url right?"
     if any(isinstance(cause, OSError) and cause.errno in _LACKING for cause in causes):
-        hint = "The server is not at fault: close something, or allow this process more."
-    elif any(isinstance(cause, ssl.SSLCertVerificationError) for cause in causes):
-        hint = "Trust its authority with SSL_CERT_FILE, or ask its owner for a valid certificate."
-    elif any(isinstance(cause, ssl.SSLError) for cause in causes):
-        hint = "Does the server speak TLS on this port? Plain text is never tried instead."
-    return MCPConnectionError(describe(error, place), server=server, hint=hint)
+        return "The server is not at fault: close something, or allow this process more."
+    if any(isinstance(cause, ssl.SSLCertVerificationError) for cause in causes):
+        return "Trust its authority with SSL_CERT_FILE, or ask its owner for a valid certificate."
+    if any(isinstance(cause, ssl.SSLError) for cause in causes):
+        return "Does the server speak TLS on this port? Plain text is never tried instead."
+    return "Is the server running, and is the url right?"
 
 
 async def public_address(host: str, port: int) -> str:

@@ -275,7 +275,8 @@ class Supervisor:
 
     def _too_late(self) -> MCPConnectionError:
         said = self._streams.last_words if isinstance(self._streams, ProcessChannel) else ""
-        late = ChannelClosed(f"it did not answer within {self.config.startup_timeout:g} s", detail=said)
+        hint = "If it is only slow, give it more time with `startup_timeout`; else see what it waits for."
+        late = ChannelClosed(f"it did not answer within {self.config.startup_timeout:g} s", detail=said, hint=hint)
         return connection_error(late, self.config, late)
 
     # What it learns
