@@ -235,13 +235,11 @@ class MCPClient:
             return ToolResult.failed(
                 f"there is no server {server_name!r}{_meant(server_name, self._connections)}", "unavailable"
             )
+        began = anyio.current_time()
         if connection.idle:
-            limit = connection.config.request_timeout if timeout is None else timeout
-            began = anyio.current_time()
             woken = False
-            with anyio.move_on_after(limit):
+            with anyio.move_on_after(connection.config.request_timeout if timeout is None else timeout):
                 woken = await self._wake(connection)
-            timeout = round(limit - (anyio.current_time() - began), 3)
             if not woken:
                 return ToolResult.failed(unavailable(connection.config.name, connection.reason), "unavailable")
         if tool_name not in connection.catalogue.tools:
@@ -250,7 +248,7 @@ class MCPClient:
             near = _meant(tool_name, connection.catalogue.tools)
             return ToolResult.failed(f"server {server_name!r} has no tool {tool_name!r}{near}", "unknown_tool")
         return await connection.call_tool(
-            tool_name, arguments, timeout=timeout, on_progress=on_progress, counterpart=counterpart
+            tool_name, arguments, timeout=timeout, began=began, on_progress=on_progress, counterpart=counterpart
         )
 
     async def render_prompt(

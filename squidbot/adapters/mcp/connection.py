@@ -138,12 +138,17 @@ class MCPConnection:
         arguments: Mapping[str, Any] | None = None,
         *,
         timeout: float | None = None,
+        began: float | None = None,
         on_progress: OnProgress | None = None,
         counterpart: Counterpart | None = None,
     ) -> ToolResult:
-        """Call a tool. Raises nothing but cancellation: every failure is a result with `is_error`."""
+        """Call a tool. Raises nothing but cancellation: every failure is a result with `is_error`.
+
+        `began` is when the caller began to wait, on the loop's clock, if the server had to be started first.
+        """
         limit = self.config.request_timeout if timeout is None else timeout
         now = asyncio.get_running_loop().time
+        left = limit if began is None else limit - (now() - began)
         if (wait := self._breaker.wait(now(), life=self._supervisor.restarts)) > 0:
             return ToolResult.failed(
                 f"server {self.config.name!r} is not available: {self._breaker.failures} calls in a row failed, "
@@ -159,7 +164,7 @@ class MCPConnection:
             raw = await self._ask(
                 "tools/call",
                 params,
-                timeout=limit,
+                timeout=left,
                 counterpart=counterpart,
                 on_progress=on_progress,
                 headers=self.catalogue.headers.get(name),

@@ -189,6 +189,20 @@ async def test_a_call_to_a_lazy_server_that_hangs_at_start_ends_by_its_own_deadl
     assert time.monotonic() - began < 5
 
 
+@pytest.mark.requirement("B-10")
+async def test_a_first_call_that_takes_too_long_names_the_seconds_that_were_given(tmp_path: Path) -> None:
+    """Starting the server counts; what was left of the time afterwards is a number that nobody has set."""
+    entry = _plain("--each", "30", "--delay", "0.2", lazy=True) | {"request_timeout": 1.5}
+    async with _client({"s": entry}, state=tmp_path) as client:
+        await client.prepare()
+    async with _client({"s": entry}, state=tmp_path) as client:
+        await client.prepare()
+        began = time.monotonic()
+        result = await client.call_tool("s", "echo", {"text": "hi"})
+        assert time.monotonic() - began < 2
+    assert result.text == "'echo' of server 's' did not answer within 1.5 s; the server was told to stop"
+
+
 # Calling
 
 
