@@ -10,8 +10,12 @@ from squidbot.cli.invocation import Invocation
 from squidbot.cli.lookup import unknown
 from squidbot.cli.results import Answers
 from squidbot.core.domain.content import Content
+from squidbot.core.domain.errors import MCPRequestRefused
 from squidbot.core.domain.prompts import ResourceDefinition
 from squidbot.core.domain.shapes import content_json, resource_json
+
+_UNKNOWN = (-32002, -32602)
+"""How servers say that they have no such resource, of old and now: the address is all that they were given."""
 
 
 @click.group(cls=Group, example="squidbot resources list")
@@ -55,7 +59,12 @@ def read_resource(call: Invocation, uri: str, server: str | None, role: str | No
             caller = await call.known_role(door, role)
             owner = server or _owner(uri, door.source.get_resources())
             with call.output.waiting(f"Asking {owner!r}…"):
-                return owner, (await door.read_resource(caller, owner, uri)).content
+                try:
+                    return owner, (await door.read_resource(caller, owner, uri)).content
+                except MCPRequestRefused as error:
+                    if (error.error or {}).get("code") in _UNKNOWN:
+                        raise CommandError(str(error), code="unknown_resource", hint=error.hint) from None
+                    raise
 
     owner, content = call.run(ask)
     if call.json:

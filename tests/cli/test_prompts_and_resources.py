@@ -91,6 +91,13 @@ def test_an_unknown_address_is_exit_code_two(world: Path, squidbot: Squidbot) ->
     assert "world://note" in ran.error["hint"]
 
 
+def test_an_address_that_only_the_server_can_judge_is_as_unknown(world: Path, squidbot: Squidbot) -> None:
+    """One of a family, or of a server that was named, is asked for; its no is the same answer."""
+    ran = squidbot("resources", "read", "world://nothing", "--server", "world", "--json")
+    assert (ran.code, ran.error["code"]) == (2, "unknown_resource")
+    assert "world://nothing" in ran.error["message"]
+
+
 def test_an_address_of_two_servers_needs_the_server(folder: Path, world: Path, squidbot: Squidbot) -> None:
     """Two servers may well name their notes alike."""
     import json
