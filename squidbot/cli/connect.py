@@ -11,6 +11,7 @@ import click
 from squidbot.cli.binding import address_at
 from squidbot.cli.grammar import Command, RoleName
 from squidbot.cli.invocation import Invocation
+from squidbot.core.domain.errors import ConfigError
 
 if TYPE_CHECKING:
     from squidbot.config.clients import ClientName
@@ -39,7 +40,12 @@ def connect(call: Invocation, client: "ClientName", *, role: str, write: bool) -
         call.run(lambda: _checked(call, role))
     entry = clients.entry_of(client, _way(call, role, made.get("token")))
     if write:
-        clients.write(client, path, entry)
+        try:
+            clients.write(client, path, entry)
+        except ConfigError:
+            if made:  # nobody will ever have it
+                call.run(lambda: call.revoke_tokens([made["id"]]))
+            raise
     if call.json:
         document: dict[str, Any] = {"client": client, "role": role, "file": str(path), "written": write}
         # Written, the token is in the file and nowhere else.

@@ -50,6 +50,16 @@ def test_what_is_written_is_not_printed(squidbot: Squidbot, folder: Path) -> Non
     assert ran.json["token_id"] in path.read_text()
 
 
+def test_a_file_that_cannot_be_changed_costs_nothing(squidbot: Squidbot, folder: Path) -> None:
+    """It stays as it was, and no token stays good that nobody has."""
+    path = folder / ".mcp.json"
+    path.write_text("{broken")
+    ran = squidbot("connect", "claude-code", "--role", "designer", "--write", "--json")
+    assert (ran.code, ran.error["code"]) == (2, "settings")
+    assert path.read_text() == "{broken"
+    assert [token["revoked"] for token in squidbot("tokens", "list", "--json").json] == [True]
+
+
 def test_the_running_gateway_is_where_the_client_is_sent(squidbot: Squidbot, home: Path) -> None:
     """Wherever it really listens, not where the settings would have it."""
     with only_gateway(home / "state") as announce:
