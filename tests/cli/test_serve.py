@@ -78,6 +78,81 @@ async def test_it_passes_on_to_the_gateway_that_runs(tmp_path: Path, mode: Liter
         await until(revoked, what="the token to be taken back")
 
 
+HELLO = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "printf", "version": "1"}}
+
+
+def _piped(settings: Path, state: Path, *messages: dict[str, Any] | str) -> subprocess.CompletedProcess[str]:
+    """What comes of lines that are all written at once, with nobody behind them."""
+    lines = [message if isinstance(message, str) else json.dumps({"jsonrpc": "2.0", **message}) for message in messages]
+    return subprocess.run(
+        [sys.executable, "-m", "squidbot", "--config", str(settings), "serve", "--role", ROLE],
+        input="".join(f"{line}\n" for line in lines),
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        env={**os.environ, "SQUIDBOT_HOME": str(state)},
+        timeout=90,
+        check=False,
+    )
+
+
+def _opening(*after: dict[str, Any] | str) -> tuple[dict[str, Any] | str, ...]:
+    hello = {"id": 0, "method": "initialize", "params": HELLO}
+    return (hello, {"method": "notifications/initialized"}, *after)
+
+
+def _said(ran: subprocess.CompletedProcess[str]) -> dict[Any, dict[str, Any]]:
+    assert ran.returncode == 0, ran.stderr
+    assert "internal error" not in ran.stderr
+    return {answer["id"]: answer for answer in map(json.loads, ran.stdout.splitlines()) if "id" in answer}
+
+
+CALL = {"id": 2, "method": "tools/call", "params": {"name": "mcp_plain_echo", "arguments": {"text": "ten arms"}}}
+
+
+def _is_answered(said: dict[Any, dict[str, Any]]) -> None:
+    assert set(said) == {0, 1, 2}
+    assert said[0]["result"]["protocolVersion"] == "2025-11-25"
+    assert {"mcp_plain_echo"} <= {tool["name"] for tool in said[1]["result"]["tools"]}
+    assert said[2]["result"]["content"] == [{"type": "text", "text": "ten arms"}]
+
+
+def test_lines_written_at_once_are_all_answered_before_it_ends(tmp_path: Path) -> None:
+    """Whoever pipes a few lines in wants their answers: the end of stdin comes after them, and is no failure."""
+    settings = tmp_path / "squidbot.json"
+    settings.write_text(json.dumps(_document()))
+    ran = _piped(settings, tmp_path / "state", *_opening({"id": 1, "method": "tools/list"}, CALL))
+    _is_answered(_said(ran))
+
+
+def test_beside_a_gateway_too_lines_written_at_once_are_all_answered(tmp_path: Path) -> None:
+    """What follows `initialize` waits for the session that it opens."""
+    with gateway(tmp_path, _document()) as running:
+        ran = _piped(running.settings, running.state, *_opening({"id": 1, "method": "tools/list"}, CALL))
+        _is_answered(_said(ran))
+
+
+ODD: tuple[str, ...] = (
+    "{",
+    "[" * 100_000,
+    '[{"jsonrpc":"2.0","id":9,"method":"ping"}]',
+    '{"jsonrpc":"2.0","id":{},"method":"ping"}',
+    '{"jsonrpc":"2.0","method":"notifications/cancelled","params":[1]}',
+    '{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":{}}}',
+    '{"jsonrpc":"2.0","id":10,"method":"tools/call","params":{"name":["x"],"_meta":3}}',
+    '{"jsonrpc":"2.0","id":11,"method":"ping","params":{"half":"\\ud800"}}',
+    '{"jsonrpc":"2.0","id":12,"method":"ping","params":{"n":NaN}}',
+)
+
+
+def test_odd_lines_end_nothing_and_each_answer_names_its_question(tmp_path: Path) -> None:
+    """A client waits for the id that it gave; an answer to nobody would leave it waiting for ever."""
+    with gateway(tmp_path, _document()) as running:
+        said = _said(_piped(running.settings, running.state, *ODD, *_opening(*ODD, CALL)))
+    assert said[2]["result"]["content"] == [{"type": "text", "text": "ten arms"}]
+    assert {said[name]["error"]["code"] for name in (10, 11, 12)} <= {-32602, -32700}
+
+
 def test_a_role_that_is_none_is_refused(tmp_path: Path) -> None:
     """Nobody gets tools by a slip of the pen."""
     settings = tmp_path / "squidbot.json"

@@ -22,7 +22,7 @@ from mcp.shared.inbound import (
     x_mcp_header_map,
 )
 from mcp_types import PROTOCOL_VERSION_META_KEY
-from mcp_types.jsonrpc import INTERNAL_ERROR, PARSE_ERROR
+from mcp_types.jsonrpc import INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR
 
 Line: TypeAlias = Callable[[bytes], Awaitable[None]]
 _SESSION: Final = "mcp-session-id"
@@ -31,6 +31,10 @@ _CONNECTING: Final = 10.0
 _AGAIN: Final = 1.0
 """Seconds before a lost stream is opened again."""
 _FAREWELL: Final = 2.0
+_LAST_ANSWERS: Final = 10.0
+"""Seconds that calls under way are given when the client has closed its end."""
+_ENDLESS: Final = "subscriptions/listen"
+"""A request that is never answered of itself."""
 _GONE: Final = "the gateway does not answer; 'squidbot gateway' starts it"
 
 
@@ -58,42 +62,50 @@ class Passing:
             httpx2.AsyncClient(timeout=timeout, limits=limits, trust_env=False) as self._http,
             anyio.create_task_group() as tasks,
         ):
-            async for line in lines:
-                if line.strip():
-                    await self._take(line, tasks)
+            async with anyio.create_task_group() as requests:
+                async for line in lines:
+                    if line.strip():
+                        await self._take(line, requests=requests, streams=tasks)
+                # What was asked is answered; only then is it the end.
+                requests.cancel_scope.deadline = anyio.current_time() + _LAST_ANSWERS
             tasks.cancel_scope.cancel()
             with anyio.move_on_after(_FAREWELL, shield=True):
                 await self._farewell()
 
-    async def _take(self, line: bytes, tasks: TaskGroup) -> None:
+    async def _take(self, line: bytes, *, requests: TaskGroup, streams: TaskGroup) -> None:
         try:
             message = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             await self._tell_error(None, PARSE_ERROR, "Parse error")
             return
         method = message.get("method") if isinstance(message, dict) else None
         if method == "notifications/cancelled" and self._version is None:
             # In the stateless era hanging up is what cancels.
-            scope = self._under_way.get((message.get("params") or {}).get("requestId"))
+            name = _object(message.get("params")).get("requestId")
+            scope = self._under_way.get(name) if isinstance(name, str | int) else None
             if scope is not None:
                 scope.cancel()
         elif isinstance(message, dict) and method is not None and "id" not in message:
             # In their order: what follows may rely on them.
             await self._exchange(message, None)
             if method == "notifications/initialized":
-                tasks.start_soon(self._listen)
+                streams.start_soon(self._listen)
+        elif method == "initialize":
+            # All that follows belongs to the session that this opens.
+            await self._request(message)
         else:
-            tasks.start_soon(self._request, message)
+            (streams if method == _ENDLESS else requests).start_soon(self._request, message)
 
     async def _request(self, message: Any) -> None:
         name = message.get("id") if isinstance(message, dict) else None
         with anyio.CancelScope() as scope:
-            if name is not None:
+            if isinstance(name, str | int):
                 self._under_way[name] = scope
             try:
                 await self._exchange(message, name)
             finally:
-                self._under_way.pop(name, None)
+                if isinstance(name, str | int):
+                    self._under_way.pop(name, None)
 
     async def _exchange(self, message: Any, name: Any) -> None:
         """One message and all that is said in answer; what goes wrong is said as the answer."""
@@ -109,6 +121,8 @@ class Passing:
                     await self._pass_back(message, await response.aread(), status=response.status_code)
                 else:
                     await self._tell_error(name, INTERNAL_ERROR, f"the gateway answered {response.status_code}")
+        except RecursionError:
+            await self._tell_error(name, INVALID_REQUEST, "The message is nested too deep")
         except (httpx2.HTTPError, httpx2.StreamError, OSError):
             if name is not None:
                 await self._tell_error(name, INTERNAL_ERROR, _GONE)
@@ -140,23 +154,23 @@ class Passing:
         return response
 
     async def _send(self, message: Any) -> httpx2.Response:
-        body = json.dumps(message, ensure_ascii=False, separators=(",", ":")).encode()
+        # Half a character goes on as it is: the gateway says what is wrong with it.
+        body = json.dumps(message, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
         request = self._http.build_request("POST", self._url, content=body, headers=self._headers(message))
         return await self._http.send(request, stream=True)
 
     def _headers(self, message: Any) -> dict[str, str]:
         headers = {**_ACCEPT, "authorization": f"Bearer {self._token}"}
-        params = message.get("params") if isinstance(message, dict) else None
-        params = params if isinstance(params, dict) else {}
-        version = (params.get("_meta") or {}).get(PROTOCOL_VERSION_META_KEY)
+        params = _object(message.get("params") if isinstance(message, dict) else None)
+        version = _object(params.get("_meta")).get(PROTOCOL_VERSION_META_KEY)
         if isinstance(version, str):
             method = str(message.get("method"))
             headers[MCP_PROTOCOL_VERSION_HEADER], headers[MCP_METHOD_HEADER] = version, method
             named = params.get(NAME_BEARING_METHODS.get(method, ""))
             if isinstance(named, str):
                 headers[MCP_NAME_HEADER] = encode_header_value(named)
-            if method == "tools/call" and named in self._mirrored:
-                headers.update(mcp_param_headers(self._mirrored[str(named)], params.get("arguments") or {}))
+                if method == "tools/call" and named in self._mirrored:
+                    headers.update(mcp_param_headers(self._mirrored[named], _object(params.get("arguments"))))
         elif self._session is not None:
             headers[_SESSION] = self._session
             if self._version is not None:
@@ -177,6 +191,11 @@ class Passing:
             return
         if isinstance(message, dict) and isinstance(result := answer.get("result"), dict):
             self._learn(message.get("method"), result)
+        if "error" in answer and answer.get("id") is None and isinstance(message, dict):
+            # Refused before anybody read whose it was: here that is known.
+            if "id" not in message:
+                return
+            answer["id"] = message["id"] if isinstance(message["id"], str | int) else None
         # Written anew: one line, whatever the gateway's layout.
         await self._say(json.dumps(answer, ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
 
@@ -235,6 +254,11 @@ class Passing:
     async def _tell_error(self, name: Any, code: int, words: str) -> None:
         error = {"jsonrpc": "2.0", "id": name, "error": {"code": code, "message": words}}
         await self._say(json.dumps(error, separators=(",", ":")).encode() + b"\n")
+
+
+def _object(value: Any) -> Mapping[str, Any]:
+    """A part of a message that should be an object: what a client writes may be anything."""
+    return value if isinstance(value, dict) else {}
 
 
 async def _events(response: httpx2.Response) -> AsyncIterator[bytes]:

@@ -18,6 +18,7 @@ from squidbot.core.domain.callers import Caller
 from squidbot.core.domain.endpoint import EndpointOptions
 from squidbot.core.services.door import AgentMCPService
 from squidbot.core.services.hub import Hub
+from squidbot.gateway.mcp.last import Asked, Reading, Writing
 from squidbot.gateway.mcp.lists import Lists
 from squidbot.gateway.mcp.parked import Parked
 from squidbot.gateway.mcp.reception import Reception
@@ -33,6 +34,8 @@ _REQUESTS: Mapping[str, tuple[type[BaseModel], type[BaseModel]]] = {
     "sampling/createMessage": (types.CreateMessageRequest, types.CreateMessageResultWithTools),
 }
 _MOST_WAITING = 1_000
+_LAST_ANSWERS = 10.0
+"""Seconds that calls under way are given when a client has closed its end."""
 
 
 async def serve_stdio(
@@ -82,8 +85,12 @@ async def serve_streams(
 
             tasks.start_soon(hear)
             tasks.start_soon(door.follow_grants)
-            await serve_dual_era_loop(served, read, write, lifespan_state={}, init_options=opening)
-        tasks.cancel_scope.cancel()
+            asked = Asked(_LAST_ANSWERS)
+            await serve_dual_era_loop(
+                served, Reading(read, asked), Writing(write, asked), lifespan_state={}, init_options=opening
+            )
+            # Before what they listen to is taken from them.
+            tasks.cancel_scope.cancel()
 
 
 class _Pipe:
