@@ -1,6 +1,6 @@
 """The gateway: who is let in, what clients and people meet, and the process around it."""
 
-from collections.abc import Callable
+from collections.abc import AsyncIterable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -68,13 +68,13 @@ def build_relay(settings: "Settings", hub: "Hub") -> "RedisRelay | None":
     return relay
 
 
-async def serve_stdio(service: "AgentMCPService", hub: "Hub", *, caller: "Caller") -> None:
-    """Serve one caller on stdin and stdout, until stdin ends."""
+async def serve_stdio(service: "AgentMCPService", hub: "Hub", *, caller: "Caller", lines: AsyncIterable[bytes]) -> None:
+    """Serve one caller on `lines` and stdout, until there are no more."""
     from squidbot._version import __version__
     from squidbot.core.domain.endpoint import EndpointOptions
     from squidbot.gateway.mcp.stdio import serve_stdio as serve
 
-    await serve(service, hub, caller, options=EndpointOptions(version=__version__))
+    await serve(service, hub, caller, lines, options=EndpointOptions(version=__version__))
 
 
 def build_settings_watch(

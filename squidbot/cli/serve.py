@@ -80,7 +80,7 @@ async def _alone(call: Invocation, role: str) -> None:
             with anyio.move_on_after(_PATIENCE):
                 await known.wait()
             caller = Caller(role, member=call.caller(role).member, origin="mcp")
-            await call.container.serve_stdio(caller=caller)
+            await call.container.serve_stdio(caller=caller, lines=_lines())
             tasks.cancel_scope.cancel()
 
 

@@ -2,10 +2,11 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
@@ -130,6 +131,40 @@ def test_beside_a_gateway_too_lines_written_at_once_are_all_answered(tmp_path: P
     with gateway(tmp_path, _document()) as running:
         ran = _piped(running.settings, running.state, *_opening({"id": 1, "method": "tools/list"}, CALL))
         _is_answered(_said(ran))
+
+
+@pytest.mark.parametrize("is_beside", [False, True])
+def test_a_signal_ends_it_although_stdin_is_open(tmp_path: Path, *, is_beside: bool) -> None:
+    """A client that dies badly leaves a pipe that nobody closes, and a supervisor asks once, politely."""
+    settings = tmp_path / "squidbot.json"
+    settings.write_text(json.dumps(_document()))
+    with ExitStack() as stack:
+        state = stack.enter_context(gateway(tmp_path, _document())).state if is_beside else tmp_path / "state"
+        served = stack.enter_context(_started(settings, state))
+        assert served.stdin is not None
+        assert served.stdout is not None
+        served.stdin.write(json.dumps({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": HELLO}) + "\n")
+        served.stdin.flush()
+        assert json.loads(served.stdout.readline())["id"] == 0
+        served.send_signal(signal.SIGTERM)
+        assert served.wait(15) == 130
+
+
+@contextmanager
+def _started(settings: Path, state: Path) -> Iterator[subprocess.Popen[str]]:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "squidbot", "--config", str(settings), "serve", "--role", ROLE],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+        env={**os.environ, "SQUIDBOT_HOME": str(state)},
+    )
+    with process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 ODD: tuple[str, ...] = (

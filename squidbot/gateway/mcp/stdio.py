@@ -2,7 +2,7 @@
 
 import secrets
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import AsyncIterable, AsyncIterator, Mapping
 from typing import Any
 
 import anyio
@@ -42,13 +42,16 @@ async def serve_stdio(
     door: AgentMCPService,
     hub: Hub,
     caller: Caller,
+    lines: AsyncIterable[bytes],
     *,
     server: str | None = None,
     options: EndpointOptions | None = None,
 ) -> None:
-    """Serve a caller on stdin and stdout until stdin ends; with `server`, that one alone under its own names."""
+    """Serve a caller on `lines` and stdout until there are no more; with `server`, that one alone under its own names."""
     options = options or EndpointOptions()
-    async with stdio_server() as (read, write):
+    # Not the SDK's own reading: its thread sits in a read until stdin ends, whoever asks the program to end.
+    stdin: Any = _text(lines)
+    async with stdio_server(stdin) as (read, write):
         await serve_streams(door, hub, caller, read, write, server=server, options=options)
 
 
@@ -71,13 +74,15 @@ async def serve_streams(
     reception = Reception(
         door, lists, streams=streams, sessions=sessions, rounds=rounds, parked=parked, page=options.page
     )
-    async with anyio.create_task_group() as tasks:
-        parked.tasks = tasks
-        pipe = _Pipe(caller, server, tasks, reception, options)
-        served = DoorServer(reception, server, pipe.visit, version=options.version)
-        served.add_notification_handler("notifications/initialized", types.NotificationParams, pipe.listener(streams))
-        opening = served.opening(pipe.stranger())
-        with hub.listen(TOPICS) as heard:
+    # The stream of news outlives those who listen to it, however all of it ends.
+    with hub.listen(TOPICS) as heard:
+        async with anyio.create_task_group() as tasks:
+            parked.tasks = tasks
+            pipe = _Pipe(caller, server, tasks, reception, options)
+            served = DoorServer(reception, server, pipe.visit, version=options.version)
+            served.add_notification_handler(
+                "notifications/initialized", types.NotificationParams, pipe.listener(streams)
+            )
 
             async def hear() -> None:
                 async for happening in heard:
@@ -87,10 +92,19 @@ async def serve_streams(
             tasks.start_soon(door.follow_grants)
             asked = Asked(_LAST_ANSWERS)
             await serve_dual_era_loop(
-                served, Reading(read, asked), Writing(write, asked), lifespan_state={}, init_options=opening
+                served,
+                Reading(read, asked),
+                Writing(write, asked),
+                lifespan_state={},
+                init_options=served.opening(pipe.stranger()),
             )
-            # Before what they listen to is taken from them.
             tasks.cancel_scope.cancel()
+
+
+async def _text(lines: AsyncIterable[bytes]) -> AsyncIterator[str]:
+    async for line in lines:
+        if line.strip():
+            yield line.decode("utf-8", "replace")
 
 
 class _Pipe:
