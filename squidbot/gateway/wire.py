@@ -24,6 +24,10 @@ _LAST_CHANCE = 0.5
 _MOST_CONNECTIONS = 4_000
 
 
+QUIET: dict[str, Any] = {"log_config": None, "log_level": "error"}
+"""Whoever sends no HTTP gets 400 and no line in the log: anybody could fill it so, before any token is asked for."""
+
+
 class BoundedProtocol(HttpToolsProtocol):
     """One connection."""
 
@@ -103,7 +107,7 @@ class HTTPServer(uvicorn.Server):
 
     def __init__(self, app: ASGIApp) -> None:
         # What uvicorn takes for a protocol class is checked by name only; types know just its own two.
-        options: dict[str, Any] = {"http": BoundedProtocol, "ws": "none", "lifespan": "off", "log_config": None}
+        options: dict[str, Any] = {"http": BoundedProtocol, "ws": "none", "lifespan": "off", **QUIET}
         super().__init__(
             uvicorn.Config(
                 app,

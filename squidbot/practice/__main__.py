@@ -37,8 +37,14 @@ async def serve(
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
         leaving.enter_context(await to_thread.run_sync(_opened, world, reset))
         server = _EmbeddedServer(
+            # Its log is the program's that it lives in: uvicorn's own set-up would be that of the whole process.
             uvicorn.Config(
-                build_app(world), log_level="warning", access_log=False, timeout_graceful_shutdown=1, ws="none"
+                build_app(world),
+                log_config=None,
+                log_level="error",
+                access_log=False,
+                timeout_graceful_shutdown=1,
+                ws="none",
             )
         )
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import httpx2
 import pytest
-from anyio import create_task_group, fail_after, to_thread
+from anyio import connect_tcp, create_task_group, fail_after, to_thread
 
 from tests.faults.measure import marked
 from tests.fixtures.gateway import (
@@ -130,7 +130,18 @@ async def test_without_settings_it_is_closed_recorded_and_has_the_practice_world
             assert "SHOP-" in json.dumps(found)
         (record,) = [row for row in running.api("GET", "/calls")["records"] if row["tool"] == "search_tickets"]
         assert (record["role"], record["outcome"], record["origin"]) == ("project_manager", "ok", "mcp")
+        before = running.said()
+        assert b" 400 " in await _talk(running.url, b"no HTTP at all\r\n\r\n")
+        # Nobody fills the log who has shown no token.
+        assert running.said() == before
         assert running.end(signal.SIGINT) == 130
+
+
+async def _talk(url: str, said: bytes) -> bytes:
+    async with await connect_tcp("127.0.0.1", int(url.rpartition(":")[2])) as stream:
+        await stream.send(said)
+        with fail_after(10):
+            return await stream.receive()
 
 
 def _rewrite(running: GatewayProcess, document: Any) -> None:
