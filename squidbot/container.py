@@ -211,6 +211,7 @@ class Container(containers.DeclarativeContainer):
         metrics=metrics,
         watch=settings_watch,
         sampler=sampler,
+        store=store,
         state=state,
         host=host,
         say=say,

@@ -167,6 +167,7 @@ def build_gateway(
     metrics: "Metrics",
     watch: "SettingsWatch[Settings]",
     sampler: "Sampler | None",
+    store: "SQLStore",
     state: Path,
     host: str | None,
     say: "Callable[[str], None]",
@@ -215,7 +216,9 @@ def build_gateway(
         dashboard.close()
 
     return Gateway(
-        lifetimes=[part for part in (relay, service, endpoint) if part is not None],
+        lifetimes=[
+            part for part in (relay, service, store.seat(alone=settings.redis is None), endpoint) if part is not None
+        ],
         app=lambda: create_app(parts),
         start=client.start_all,
         changed=watch.changed,

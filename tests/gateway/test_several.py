@@ -4,6 +4,7 @@ import json
 import os
 import secrets
 import signal
+import subprocess
 import uuid
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
@@ -18,11 +19,21 @@ import pytest
 
 from squidbot.adapters.store.store import SQLStore
 from squidbot.core.domain.audit import RecordFilter
-from tests.fixtures.gateway import ROLE, GatewayProcess, ask, call, gateway, result_of, settings_of, until_listed
+from tests.fixtures.gateway import (
+    ROLE,
+    GatewayProcess,
+    ask,
+    call,
+    command,
+    gateway,
+    result_of,
+    settings_of,
+    until_listed,
+)
 from tests.fixtures.postgres_server import new_database, postgres_server
 from tests.fixtures.redis_server import redis_server
 from tests.fixtures.round_robin import round_robin
-from tests.fixtures.running import plain_entry, until
+from tests.fixtures.running import ROOT, plain_entry, until
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("E-10", "E-07", "G-01"), pytest.mark.deadline(300)]
 ALLOWED = 20
@@ -177,6 +188,44 @@ async def test_a_session_goes_on_at_any_gateway_and_hears_of_changes_made_at_ano
             return (await ask(http, third.url, token, "tools/list")).status_code == 401
 
         await until(refused, what="the token to be nobody's at another gateway")
+
+
+def _refused(folder: Path, document: dict[str, Any]) -> str:
+    """Why a gateway of these settings does not start."""
+    folder.mkdir()
+    settings = folder / "squidbot.json"
+    settings.write_text(json.dumps(document))
+    ran = subprocess.run(
+        command("--port", "0", settings=settings),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        cwd=ROOT,
+        env={**os.environ, "SQUIDBOT_HOME": str(folder / "state")},
+    )
+    assert ran.returncode == 2, ran.stderr
+    assert "Traceback" not in ran.stderr
+    return ran.stderr
+
+
+@pytest.mark.parametrize("kind", ["postgresql", "sqlite"])
+def test_a_second_gateway_that_would_count_for_itself_is_refused(tmp_path: Path, postgres: str, kind: str) -> None:
+    """Limits must be exact: two that do not count together let through twice as much. One that is gone is in nobody's way."""
+    database = new_database(postgres) if kind == "postgresql" else f"sqlite:///{tmp_path}/shared.db"
+    alone = settings_of({"plain": plain_entry()}, audit={"url": database})
+    with gateway(tmp_path / "one", alone) as first:
+        words = _refused(tmp_path / "two", alone)
+        assert "another gateway" in words
+        assert '"redis": "redis://' in words
+        with redis_server(tmp_path) as redis:
+            together = {**alone, "redis": redis.url}
+            assert "counts calls for itself" in _refused(tmp_path / "three", together)
+            assert first.end(signal.SIGKILL) == -9
+            with gateway(tmp_path / "four", together), gateway(tmp_path / "five", together):
+                assert "another gateway" in _refused(tmp_path / "six", alone)
+    with gateway(tmp_path / "seven", alone) as last:
+        assert last.end() == 0
 
 
 def _children(pid: int) -> set[int]:

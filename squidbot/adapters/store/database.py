@@ -71,6 +71,13 @@ class Database(Protocol):
         """Let go of what was held or claimed."""
         ...
 
+    def seat(self, *, alone: bool) -> AbstractContextManager[bool]:
+        """Be a gateway of this database, as the only one or as one of several, for as long as this process lives.
+
+        False if that cannot be, beside those that are there. Raises the driver's errors.
+        """
+        ...
+
     def dispose(self) -> None: ...
 
 

@@ -13,6 +13,8 @@ from squidbot.core.domain.errors import ConfigError
 
 _MIGRATING = 0x5351_5549_4442_4F54
 """The key of the lock under which the tables are changed."""
+_SEATS = 0x5351_5549_4453_4541
+"""The key of the lock that gateways hold while they live: shared, or alone."""
 _PATIENCE = 60
 """Seconds to wait for that lock."""
 
@@ -98,6 +100,15 @@ class PostgresDatabase:
 
     def release(self, connection: Connection, owner: str) -> None:
         run(connection, "SELECT pg_advisory_unlock(?)", (_key(owner),))
+
+    @contextlib.contextmanager
+    def seat(self, *, alone: bool) -> Iterator[bool]:
+        take = "pg_try_advisory_lock" if alone else "pg_try_advisory_lock_shared"
+        with self.connect() as connection:
+            try:
+                yield bool(scalar(connection, f"SELECT {take}(?)", (_SEATS,)))
+            finally:
+                connection.invalidate()  # a session that lived on in the pool would keep the lock
 
     def dispose(self) -> None:
         self._engine.dispose()

@@ -86,6 +86,23 @@ class SQLiteFile:
             if number >= 0:
                 os.close(number)
 
+    @contextlib.contextmanager
+    def seat(self, *, alone: bool) -> Iterator[bool]:
+        try:
+            number = os.open(f"{self.path}.gateways", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError:
+            # Where nothing can be written, nothing is let through that could be counted.
+            yield True
+            return
+        try:
+            fcntl.flock(number, (fcntl.LOCK_EX if alone else fcntl.LOCK_SH) | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+        else:
+            yield True
+        finally:
+            os.close(number)
+
     def dispose(self) -> None:
         for number in self._held.values():
             if number >= 0:

@@ -22,6 +22,7 @@ from squidbot.adapters.store.ledger import Ledger
 from squidbot.adapters.store.migrating import VERSIONS, version
 from squidbot.adapters.store.postgres import PostgresDatabase
 from squidbot.adapters.store.recovery import now
+from squidbot.adapters.store.seat import Seat
 from squidbot.adapters.store.sqlite import SQLiteFile
 from squidbot.adapters.store.writer import Writer
 from squidbot.core.domain.alerts import Alert
@@ -79,6 +80,10 @@ class SQLStore:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         await self._stop()
+
+    def seat(self, *, alone: bool) -> Seat:
+        """A gateway's place at this database; `alone` if it counts calls for itself."""
+        return Seat(self._database, alone=alone)
 
     async def begin(self, intent: Intent) -> None:
         """Keep what is about to happen. Raises NotRecorded.
