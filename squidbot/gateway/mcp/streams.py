@@ -127,7 +127,7 @@ class Streams:
                     self._put(stream, "notifications/resources/updated", {"uri": uri})
             case "tokens":
                 # Whether the token is still good is for whoever admits the next request to say.
-                if happening.data.get("id") == stream.token:
+                if happening.data.get("revoked") and happening.data.get("id") == stream.token:
                     self.close(stream)
             case "grants" | "settings":
                 if not self._sees(stream):
