@@ -10,8 +10,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from squidbot.gateway.answers import error
 from squidbot.gateway.hosts import HostRules
 
-MOST_AT_ONCE = 1_000
-"""Requests and streams that are open at a time; one more is refused, and the others live on."""
+MOST_AT_ONCE = 2_000
+"""Requests and streams that are open at a time; one more is refused, and the others live on. Twice as many as the endpoint
+has streams: those who only listen leave room for those who call."""
 PROBES = frozenset({"/healthz", "/readyz"})
 """Asked by machines that know us by a bare address; they learn nothing but yes or no."""
 _HEADERS = {

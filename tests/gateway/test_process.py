@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import signal
 import sqlite3
 import stat
@@ -9,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import AsyncExitStack, closing
 from pathlib import Path
 from typing import Any
 
@@ -207,6 +208,39 @@ async def test_a_server_that_appears_late_is_there_when_it_appears(
             assert (await call(client, running.url, token, "mcp_late_echo", text="here"))["content"][0][
                 "text"
             ] == "here"
+
+
+async def test_a_thousand_streams_leave_room_for_those_who_call(
+    running: GatewayProcess, http: Callable[[], httpx2.AsyncClient]
+) -> None:
+    """T15: one client that opens all the streams there are must not shut the door on everybody."""
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(4_096, _files()), _files()))
+    token = running.token()
+    message = request("subscriptions/listen", {"notifications": {"toolsListChanged": True}})
+    body = json.dumps(message).encode()
+    fields = {**headers(token, message), "host": "localhost", "content-length": str(len(body))}
+    head = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
+    async with AsyncExitStack() as stack:
+
+        async def listen() -> bytes:
+            stream = await connect_tcp("127.0.0.1", int(running.url.rpartition(":")[2]))
+            await stack.enter_async_context(stream)
+            await stream.send(f"POST /mcp HTTP/1.1\r\n{head}\r\n".encode() + body)
+            with fail_after(20):
+                return (await stream.receive())[:12]
+
+        for _ in range(1_000):
+            assert await listen() == b"HTTP/1.1 200"
+        assert await listen() == b"HTTP/1.1 503"
+        async with http() as client:
+            found = await call(client, running.url, token, "mcp_plain_echo", text="ten arms")
+            assert found["content"][0]["text"] == "ten arms"
+            assert running.api("GET", "/status")["ready"]
+
+
+def _files() -> int:
+    """How many this process may open at most."""
+    return resource.getrlimit(resource.RLIMIT_NOFILE)[1]
 
 
 async def test_a_second_signal_does_not_wait(tmp_path: Path, http: Callable[[], httpx2.AsyncClient]) -> None:
