@@ -64,7 +64,9 @@ class SettingsWatch(Generic[S]):
             settings = await to_thread.run_sync(self._load)
         except ConfigError as error:
             await self._reloader.refuse(str(error))
-            self._refused([str(problem) for problem in error.problems] or [error.message])
+            named = [str(problem) for problem in error.problems if problem.path]
+            # A problem without a place is only to be understood with the sentence before it.
+            self._refused(named if named and len(named) == len(error.problems) else [str(error)])
             return
         done = await self._reloader.apply(settings)
         # Of files that are watched already it is known what they said when this was read, or something older.

@@ -173,6 +173,10 @@ async def test_settings_are_taken_up_while_clients_stay_and_broken_ones_are_refu
 
         await until(lambda: report().get("ok") is False, what="the report of the broken file")
         assert "comand" in json.dumps(report())
+        _rewrite(running, '{"tools": {')
+        await until(lambda: "is not valid JSON" in json.dumps(report()), what="the report of half a file")
+        shown = await to_thread.run_sync(lambda: _squidbot("status", state=running.state))
+        assert "is not valid JSON" in shown.stderr
         assert (await call(client, running.url, token, "mcp_other_echo", text="still"))["content"][0]["text"] == "still"
 
         _rewrite(running, settings_of({"plain": plain_entry()}))
