@@ -132,7 +132,7 @@ class Container(containers.DeclarativeContainer):
     mapping_of = providers.Callable(build_mapping)
     flow_labels = providers.Singleton(build_flow_labels, mcp_config)
     store = providers.Singleton(build_store, settings, state)
-    limiter = providers.Singleton(build_limiter, settings, clock)
+    limiter = providers.Singleton(build_limiter, settings, clock, state, lazy=lazy)
     metrics = providers.Singleton(build_metrics)
     tracing = providers.Singleton(build_tracing)
     alerting = providers.Singleton(build_alerting, settings, store=store, clock=clock, announcer=announcer)

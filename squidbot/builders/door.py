@@ -36,11 +36,15 @@ def build_store(settings: "Settings", state: Path) -> "SQLStore":
     return SQLStore(settings.audit.url, state=state)
 
 
-def build_limiter(settings: "Settings", clock: "Clock") -> "RateLimiter":
-    """What counts calls: in this process, or in Redis for several."""
+def build_limiter(settings: "Settings", clock: "Clock", state: Path, *, lazy: bool) -> "RateLimiter":
+    """What counts calls: in this process, with other commands if it is one (`lazy`), or in Redis for several gateways."""
     from squidbot.config.limits import limits_of_settings
 
     limits = limits_of_settings(settings)
+    if settings.redis is None and lazy:
+        from squidbot.adapters.limits.shared import SharedRateLimiter
+
+        return SharedRateLimiter(limits, clock, file=state / "limits.json")
     if settings.redis is None:
         from squidbot.adapters.limits.memory import MemoryRateLimiter
 

@@ -96,9 +96,9 @@ def plain(folder: Path) -> Path:
     return write_settings(folder, {"plain": plain_entry("--starts", str(folder / "starts"))})
 
 
-def write_settings(folder: Path, servers: dict[str, Entry]) -> Path:
+def write_settings(folder: Path, servers: dict[str, Entry], **more: Any) -> Path:
     path = folder / "squidbot.json"
-    path.write_text(json.dumps({"tools": {"mcp_servers": servers}}))
+    path.write_text(json.dumps({"tools": {"mcp_servers": servers}, **more}))
     return path
 
 

@@ -50,6 +50,24 @@ def test_a_second_list_starts_nothing(plain: Path, folder: Path, squidbot: Squid
     assert len(starts(folder)) == 1
 
 
+@pytest.mark.requirement("E-07")
+def test_commands_one_after_another_reach_the_limit_of_their_role(folder: Path, squidbot: Squidbot) -> None:
+    """Each is a process of its own, and the limit is the role's: exit code 3, and the true time to wait."""
+    write_settings(
+        folder,
+        {"plain": plain_entry()},
+        roles={"writer": {"tools": {"plain": ["echo"]}}},
+        limits=[{"role": "writer", "rate": "2/d", "burst": 2}],
+    )
+    call = ("tools", "call", "mcp_plain_echo", "text=x", "--role", "writer", "--json")
+    assert [squidbot(*call).code for _ in range(2)] == [0, 0]
+    third = squidbot(*call)
+    assert third.code == 3
+    assert third.json["error"]["code"] == "limited"
+    assert re.search(r"may make 2 calls a day and 2 at once; try again in 43,\d{3} s", third.json["error"]["message"])
+    assert [row["outcome"] for row in squidbot("audit", "tail", "--json").json] == ["ok", "ok", "limited"]
+
+
 @pytest.mark.requirement("B-07")
 def test_a_call_starts_only_the_server_it_needs(folder: Path, squidbot: Squidbot) -> None:
     """Twenty servers in the settings, one call: one process."""

@@ -12,7 +12,7 @@ _MOST_MATCHES: Final = 10_000
 """For how many pairs of role and tool it is remembered which limits concern them."""
 
 
-class _Places:
+class Places:
     """The places that one call holds; given back once, however often it is asked."""
 
     __slots__ = ("_buckets",)
@@ -53,13 +53,11 @@ class MemoryRateLimiter:
         held = {(limit.key, role) for _, role in self._buckets for limit in limits_of(role, self._limits)}
         self._buckets = {key: bucket for key, bucket in self._buckets.items() if key in held}
 
-    async def acquire(self, role: str, tool: ToolId, *, changes: bool = True) -> _Places:
+    async def acquire(self, role: str, tool: ToolId, *, changes: bool = True) -> Places:
         """Take one call from every limit that concerns it, or from none. Raises RateLimited."""
         del changes  # a count in memory can always be reached
         now = self._clock.monotonic()
-        buckets = self._matches.get((role, tool))
-        if buckets is None:
-            buckets = self._match(role, tool, now)
+        buckets = self._matching(role, tool, now)
         longest, refusing, full = 0.0, None, False
         for bucket in buckets:
             if (wait := bucket.wait(now)) > longest:
@@ -70,9 +68,13 @@ class MemoryRateLimiter:
             raise refusal(role, refusing, longest, busy=full)
         for bucket in buckets:
             bucket.take(now)
-        return _Places(buckets)
+        return Places(buckets)
 
-    def _match(self, role: str, tool: ToolId, now: float) -> tuple[Bucket, ...]:
+    def _matching(self, role: str, tool: ToolId, now: float) -> tuple[Bucket, ...]:
+        """The buckets that such a call takes from."""
+        known = self._matches.get((role, tool))
+        if known is not None:
+            return known
         if len(self._matches) >= _MOST_MATCHES:
             self._matches.clear()
         found = []

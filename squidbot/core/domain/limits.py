@@ -100,18 +100,19 @@ def limits_of(role: str, given: Sequence[Limit]) -> list[Limit]:
 class Bucket:
     """What one role has left of one limit; the time comes in as a number."""
 
-    __slots__ = ("_ahead", "_full_at", "_interval", "limit", "running")
+    __slots__ = ("_ahead", "_interval", "full_at", "limit", "running")
 
     def __init__(self, limit: Limit, now: float) -> None:
         self.limit = limit
         self.running = 0
-        self._full_at = now
+        self.full_at = now
+        """When there would be a whole burst again."""
         self._interval = limit.interval
         self._ahead = (limit.burst - 1 + ROUNDING) * limit.interval
 
     def wait(self, now: float) -> float:
         """Seconds until there is a call to give; 0 if there is one now."""
-        behind = self._full_at - now
+        behind = self.full_at - now
         return 0.0 if behind <= self._ahead else behind - self._ahead + ROUNDING * self._interval
 
     @property
@@ -122,7 +123,7 @@ class Bucket:
 
     def take(self, now: float) -> None:
         """Count a call that passes, and that runs from now on."""
-        self._full_at = max(self._full_at, now) + self._interval
+        self.full_at = max(self.full_at, now) + self._interval
         self.running += 1
 
 
@@ -140,7 +141,11 @@ def _words(role: str, limit: Limit, wait: float, *, busy: bool) -> str:
             f"role {role!r} has {limit.concurrency} calls{of} running, which is as many as it may have at a time; "
             f"try again when one has ended, in about {wait:g} s"
         )
-    return f"role {role!r} may make {_rate_words(limit)}{of}; try again in {wait:.3g} s"
+    return f"role {role!r} may make {_rate_words(limit)}{of}; try again in {_seconds(wait)}"
+
+
+def _seconds(wait: float) -> str:
+    return f"{wait:.3g} s" if wait < 100 else f"{wait:,.0f} s"
 
 
 def _rate_words(limit: Limit) -> str:
