@@ -7,6 +7,7 @@ from squidbot.adapters.models.anthropic_wire import Gathering, anthropic_message
 from squidbot.adapters.models.definition import MOST_OUTPUT, ModelDefinition
 from squidbot.adapters.models.faults import broke_off, explained, library_missing
 from squidbot.adapters.models.offering import Offer
+from squidbot.adapters.models.openai_wire import sendable
 from squidbot.core.domain.conversation import Message, ModelEvent, ModelNote, ModelTool, Stopped, TextDelta
 from squidbot.core.domain.errors import ModelError
 
@@ -49,7 +50,7 @@ class AnthropicModel:
                 yield ModelNote(note)
             more = {"tools": [anthropic_tool(tool) for tool in offered]} if offered else {}
             try:
-                answer = await client.messages.create(**request, **more)
+                answer = await client.messages.create(**sendable({**request, **more}))
                 break
             except Exception as error:
                 if not self._offer.dropped(error, offered):

@@ -6,7 +6,7 @@ from typing import Any
 from squidbot.adapters.models.definition import ModelDefinition
 from squidbot.adapters.models.faults import broke_off, explained, library_missing
 from squidbot.adapters.models.offering import Offer
-from squidbot.adapters.models.openai_wire import Gathering, openai_messages, openai_tool
+from squidbot.adapters.models.openai_wire import Gathering, openai_messages, openai_tool, sendable
 from squidbot.core.domain.conversation import Message, ModelEvent, ModelNote, ModelTool, Stopped, TextDelta
 from squidbot.core.domain.errors import ModelError
 
@@ -41,7 +41,7 @@ class OpenAIModel:
             yield ModelNote(note)
         while True:
             try:
-                answer = await client.chat.completions.create(**self._request(written, offered, max_tokens))
+                answer = await client.chat.completions.create(**sendable(self._request(written, offered, max_tokens)))
                 break
             except Exception as error:
                 if not self._offer.dropped(error, offered):

@@ -17,6 +17,7 @@ from squidbot.core.domain.conversation import (
     ToolMessage,
     UserMessage,
 )
+from squidbot.core.domain.text import paired
 
 _STOPS: dict[str, ModelStop] = {
     "stop": "end",
@@ -65,6 +66,19 @@ def arguments_object(text: str) -> dict[str, Any]:
     except (ValueError, RecursionError):
         value = None
     return value if isinstance(value, dict) else {"malformed": text[:1_000]}
+
+
+def sendable(part: Any) -> Any:
+    """A part of a request, all of whose words can be sent: models, people and settings write half characters, too."""
+    match part:
+        case str():
+            return paired(part)
+        case dict():
+            return {sendable(key): sendable(value) for key, value in part.items()}
+        case list():
+            return [sendable(value) for value in part]
+        case _:
+            return part
 
 
 @dataclass(slots=True)

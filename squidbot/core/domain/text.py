@@ -61,6 +61,15 @@ def head_and_tail(text: str, limit: int) -> str:
     return f"{head}\n[... {len(left_out):,} characters, {lines:,} line ends left out ...]\n{tail}"
 
 
+def paired(text: str) -> str:
+    """`text` as UTF-8 can hold it: two halves of a character side by side are that character, one alone is a mark."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
 def blanked(text: str, secrets: Iterable[str]) -> str:
     """`text` with every occurrence of a secret replaced, the longest first, so that no part of one is left."""
     for secret in sorted(secrets, key=len, reverse=True):

@@ -37,6 +37,7 @@ from squidbot.core.domain.conversation import (
     answered,
 )
 from squidbot.core.domain.errors import ModelError, NotRecorded, SquidbotError
+from squidbot.core.domain.text import paired
 from squidbot.core.ports import LanguageModel
 from squidbot.core.services.agent_tools import Made, Toolbox
 from squidbot.core.services.agent_work import Emit, Following, Heard, Work, canonical, told_apart
@@ -127,7 +128,7 @@ class AgentLoop:
             # A model that does not count is counted by the rule of thumb, so that the bound on tokens holds.
             read = sum(len(str(message)) for message in work.messages) + len(self._system)
             usage = TokenUsage(read // 4 + 1, heard.written // 4 + 1)
-        return Turn("".join(heard.parts), told_apart(heard.calls, work.step), usage, heard.stop)
+        return Turn(paired("".join(heard.parts)), told_apart(heard.calls, work.step), usage, heard.stop)
 
     def _hear(self, work: Work, heard: Heard, event: ModelEvent) -> None:
         match event:

@@ -85,9 +85,9 @@ def piece(index: int, name: str | None = None, arguments: str = "", *, call: str
     return {"tool_calls": [{"index": index, "id": call, "type": "function", "function": function}]}
 
 
-async def said(model: Any, **more: Any) -> list[ModelEvent]:
+async def said(model: Any, messages: list[Message] = CONVERSATION, **more: Any) -> list[ModelEvent]:
     try:
-        return [event async for event in model.stream(CONVERSATION, system="Be brief.", **more)]
+        return [event async for event in model.stream(messages, system="Be brief.", **more)]
     finally:
         await model.aclose()
 
@@ -188,6 +188,24 @@ async def test_anthropic_is_sent_the_conversation_and_its_pieces_become_whole_ca
     assert first["content"][1]["source"] == {"type": "base64", "media_type": "image/png", "data": "iVBORw=="}
     assert (second["is_error"], asked["text"]) == (True, "And now?")
     assert sent["messages"][1]["content"][2]["input"] == {"malformed": '{"at": '}
+
+
+@pytest.mark.parametrize("named", [False, True])
+async def test_half_a_character_stops_no_conversation(named: bool) -> None:
+    """Models write them, in words and in arguments, and a shell passes them on; whoever keeps them must be able to go on."""
+    text = block(0, {"type": "text", "text": ""}, {"type": "text_delta", "text": "Well."})
+    events = anthropic_events(text) if named else [chunk({"content": "Well."}), chunk({}, finish="stop")]
+    server = Server(events, named=named)
+    messages: list[Message] = [
+        UserMessage("What is \udcff?"),
+        ModelMessage("\ud83d\ude00 or", (CallAsked("1", "look", '{"at": "\\ud83d"}'),)),
+        ToolMessage("1", "look \ud83d", (TextContent("\ud83d"),)),
+    ]
+    with server.running() as url:
+        model = AnthropicModel(ModelDefinition("m", url)) if named else OpenAIModel(ModelDefinition("m", f"{url}/v1"))
+        assert TextDelta("Well.") in await said(model, messages)
+    assert "What is \ufffd?" in str(server.received)
+    assert "\U0001f600 or" in str(server.received)
 
 
 @pytest.mark.parametrize("named", [False, True])

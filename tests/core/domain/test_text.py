@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from squidbot.core.domain.text import blanked, head_and_tail, visible
+from squidbot.core.domain.text import blanked, head_and_tail, paired, visible
 
 any_text = st.text(st.characters(exclude_categories=()))
 
@@ -95,3 +95,16 @@ def test_cutting_loses_nothing_that_it_does_not_count(text: str, limit: int) -> 
 def test_secrets_are_blanked_the_longest_first() -> None:
     """A secret that contains another one must not leave its remainder behind."""
     assert blanked("token abcd1234 and abcd", {"abcd", "abcd1234"}) == "token [hidden] and [hidden]"
+
+
+@given(any_text)
+def test_whatever_is_paired_can_be_sent(text: str) -> None:
+    """JSON escapes reach half characters in, and no HTTP library lets them out."""
+    assert paired(text).encode().decode() == paired(text)
+    if text.isprintable():
+        assert paired(text) == text
+
+
+def test_two_halves_are_one_character() -> None:
+    """A stream may be cut between them."""
+    assert paired("\ud83d" + "\ude00 \udcff") == "\U0001f600 \ufffd"
