@@ -11,9 +11,14 @@ def main() -> int:
 
         sys.stdout.write(f"squidbot {__version__}\n")
         return 0
-    from squidbot.cli.app import main as run
+    try:
+        from squidbot.cli.app import main as run
 
-    return run(arguments)
+        return run(arguments)
+    except KeyboardInterrupt:
+        # Ctrl-C before there was a command that could have been interrupted, or after its end.
+        sys.stderr.write("error: interrupted\n")
+        return 130
 
 
 if __name__ == "__main__":

@@ -2,7 +2,9 @@
 
 import io
 import itertools
+import os
 import sys
+from pathlib import Path
 
 import click
 
@@ -48,6 +50,7 @@ def root() -> None:
 
 def main(arguments: list[str]) -> int:
     """Run the command that `arguments` name; the answer is the exit code."""
+    _open_what_is_closed()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             # A character that the terminal's encoding does not have is written out, it never ends the program.
@@ -64,3 +67,10 @@ def main(arguments: list[str]) -> int:
     finally:
         invocation.close()
     return exit_code if isinstance(exit_code, int) else DONE
+
+
+def _open_what_is_closed() -> None:
+    """Have all three streams: a supervisor or a shell (`<&-`) may have closed some, and a database would get their numbers."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115 - stays open

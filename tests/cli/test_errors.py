@@ -1,5 +1,10 @@
 """From errors to exit codes."""
 
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
 import click
 import pytest
 
@@ -64,3 +69,38 @@ def test_an_error_shows_no_secret_and_no_control_character(capfd: pytest.Capture
     assert captured.out == ""
     mark = redactor.mark("s3cret")
     assert captured.err == f"error: bad \\x1b[0m {mark}\nhint:  not {mark}\n"
+
+
+_INTERRUPTED_EARLY = """
+import os, signal, sys
+import squidbot.__main__
+
+class Finder:
+    def find_spec(self, name, *_):
+        if name == "squidbot.cli.app":
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Finder())
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.exit(squidbot.__main__.main())
+"""
+
+
+@pytest.mark.requirement("G-03")
+def test_ctrl_c_while_the_program_loads_is_no_traceback() -> None:
+    """Whoever has mistyped is quick; an interrupt is one from the first moment on."""
+    done = subprocess.run(
+        [sys.executable, "-c", _INTERRUPTED_EARLY], capture_output=True, text=True, timeout=50, check=False
+    )
+    assert (done.returncode, done.stderr) == (130, "error: interrupted\n")
+
+
+@pytest.mark.requirement("G-03")
+@pytest.mark.parametrize("closed", ["<&-", "<&- >&-", "<&- >&- 2>&-"])
+def test_a_closed_stream_is_an_empty_one(folder: Path, closed: str) -> None:
+    """Supervisors and shells start programs without one or the other; that is no fault of squidbot's."""
+    (folder / "squidbot.json").write_text("{}")
+    command = f"{shlex.quote(sys.executable)} -m squidbot agent {closed}"
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=50, check=False)
+    assert done.returncode == 2
+    assert "2>&-" in closed or "the request is empty" in done.stderr
