@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
-from squidbot.cli.agent_screen import Form, Screen, run_json
-from squidbot.cli.errors import CommandError
+from squidbot.cli.agent_screen import Form, Screen
+from squidbot.cli.errors import CommandError, explained
 from squidbot.cli.exits import DONE, FAILED
 from squidbot.cli.invocation import Invocation
 from squidbot.cli.model_choice import choose_model
-from squidbot.cli.person import TerminalPerson, ended_as_by_hand, line_editing
+from squidbot.cli.person import Ended, TerminalPerson, ended_as_by_hand, line_editing, typed
 from squidbot.core.domain.agent_events import AgentEvent, AgentRun, Bounds, MessageKept
 from squidbot.core.domain.briefing import briefing
 from squidbot.core.domain.callers import Caller
@@ -73,6 +73,15 @@ class _Desk:
 
 def run_agent(call: Invocation, wishes: Wishes) -> int:
     """Let an agent work; the answer is the exit code. Raises SquidbotError, KeyboardInterrupt."""
+    screen = Screen(call.output, form=wishes.form, verbosity=call.verbosity)
+    try:
+        return _run_agent(call, wishes, screen)
+    except (Exception, KeyboardInterrupt) as error:
+        screen.failed(error)
+        raise
+
+
+def _run_agent(call: Invocation, wishes: Wishes, screen: Screen) -> int:
     message = _message(wishes)
     if message is None and wishes.form != "people":
         raise CommandError("a conversation is for people", code="usage", hint="Give the request with -m.")
@@ -88,39 +97,35 @@ def run_agent(call: Invocation, wishes: Wishes) -> int:
         try:
             with portal.wrap_async_context_manager(call.door()) as door:
                 caller = person.wait_for(portal, lambda: call.known_role(door, wishes.role))
-                desk = _desk(call, wishes, definition, door, replace(caller, origin="agent"), model, person)
+                desk = _desk(call, wishes, definition, door, replace(caller, origin="agent"), model, person, screen)
                 if message is not None:
-                    return _once(portal, person, call, desk, message)
+                    return _once(portal, person, desk, message)
                 return _conversation(portal, person, call, desk)
         finally:
             portal.call(model.aclose)
 
 
-def _once(portal: BlockingPortal, person: TerminalPerson, call: Invocation, desk: _Desk, message: str) -> int:
+def _once(portal: BlockingPortal, person: TerminalPerson, desk: _Desk, message: str) -> int:
     run = person.wait_for(portal, lambda: desk.work(message))
-    if run.error is not None and desk.screen.form != "stream":
+    if run.error is not None:
         raise run.error
     if desk.screen.form == "json":
         session = desk.session.name if desk.session else None
-        call.output.document(run_json(run, role=desk.role, model=desk.model.name, session=session))
+        desk.screen.document(run, role=desk.role, model=desk.model.name, session=session)
     elif desk.screen.form == "people":
         desk.screen.answer(run)
-    if run.error is not None:
-        from squidbot.cli.errors import explained
-
-        return explained(run.error).exit_code
     return DONE if run.stop_reason == "answered" else FAILED
 
 
 def _conversation(portal: BlockingPortal, person: TerminalPerson, call: Invocation, desk: _Desk) -> int:
     """Ask and answer until the person leaves; Ctrl-C ends a turn, Ctrl-D the conversation."""
-    from squidbot.cli.errors import explained
-
     call.output.note(f"{desk.model.name} in the role {desk.role!r}. Ctrl-C stops a turn, Ctrl-D or /exit ends.")
     with line_editing(call.container.state() / "agent-history"):
         while True:
             try:
-                text = input("> ")
+                text = typed("> ")
+            except Ended:
+                raise
             except KeyboardInterrupt:
                 sys.stderr.write("\n")
                 continue
@@ -133,6 +138,8 @@ def _conversation(portal: BlockingPortal, person: TerminalPerson, call: Invocati
                 continue
             try:
                 run = person.wait_for(portal, lambda text=text: desk.work(text))  # type: ignore[misc]
+            except Ended:
+                raise
             except KeyboardInterrupt:
                 call.output.note("Stopped.")
                 continue
@@ -176,6 +183,7 @@ def _desk(
     caller: Caller,
     model: "LanguageModel",
     person: TerminalPerson,
+    screen: Screen,
 ) -> _Desk:
     settings = call.settings
     somebody = person if person.is_there and wishes.form == "people" else None
@@ -198,7 +206,7 @@ def _desk(
     return _Desk(
         loop=AgentLoop(model, toolbox, bounds=bounds, system=_briefing(door, caller, definition)),
         counterpart=counterpart,
-        screen=Screen(call.output, form=wishes.form, verbosity=call.verbosity),
+        screen=screen,
         model=model,
         role=caller.role,
         session=session,

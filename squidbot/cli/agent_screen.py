@@ -2,12 +2,13 @@
 
 import json
 import sys
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import Any, Literal, TypeAlias
 
 import click
 
 from squidbot.cli.agent_bars import CallBars
+from squidbot.cli.errors import explained
 from squidbot.cli.output import Output
 from squidbot.core.domain.agent_events import (
     AgentEvent,
@@ -26,6 +27,7 @@ from squidbot.core.domain.conversation import TokenUsage
 
 Form: TypeAlias = Literal["people", "json", "stream"]
 
+_LONGEST_NAME = 64
 _LONGEST_ARGUMENTS = 100
 _LONGEST_REASON = 200
 _SHOWN_LINES = 12
@@ -53,19 +55,22 @@ class Screen:
         self._open = False
         """Whether a line on the terminal has not ended yet."""
         self._bars = CallBars(output)
+        self._is_done = False
 
     def emit(self, event: AgentEvent) -> None:
         """Satisfies `Emit`."""
+        self._is_done = self._is_done or isinstance(event, Done)
         if self.form == "stream":
-            document = _event_json(self._redacted(event))
+            document = _event_json(event)
             if document is not None:
-                self._output.write(json.dumps(document, ensure_ascii=False, default=str))
+                # What the model says, and a provider's or a server's word, may hold a secret that nobody has taken out yet.
+                self._output.write(json.dumps(self._output.redactor.tree(document), ensure_ascii=False, default=str))
             return
         match event:
-            case TextSaid(text=text) if self._streams:
+            case TextSaid(text=text) if self._streams and text:
                 sys.stdout.write(self._output.clean(text))
                 sys.stdout.flush()
-                self._open = True
+                self._open = not text.endswith("\n")
             case CallBegan():
                 self._end_line()
                 self._bars.began(event)
@@ -80,9 +85,19 @@ class Screen:
             case Noted(text=text):
                 self._end_line()
                 self._output.note(text)
-            case TurnVoid(reason=reason):
+            case TurnVoid() if self._streams:
                 self._end_line()
-                self._output.note(f"The model begins anew: {reason}")
+                self._output.note("These words do not count: the model begins anew.")
+
+    def failed(self, error: BaseException) -> None:
+        """Nothing more will happen: who reads events is told so by the last of them, whenever it comes to that."""
+        if self.form == "stream" and not self._is_done:
+            stopped = isinstance(error, KeyboardInterrupt)
+            self.emit(Done("cancelled" if stopped else "error", "", str(explained(error))))
+
+    def document(self, run: AgentRun, *, role: str, model: str, session: str | None) -> None:
+        """The whole run as one document, for programs."""
+        self._output.document(self._output.redactor.tree(run_json(run, role=role, model=model, session=session)))
 
     def answer(self, run: AgentRun) -> None:
         """The end of a run, for people: the answer where it was not shown as it came, and what it took."""
@@ -97,18 +112,10 @@ class Screen:
             f"{run.usage.input:,} tokens read, {run.usage.output:,} written{cost}"
         )
 
-    def _redacted(self, event: AgentEvent) -> AgentEvent:
-        """A server's word about its progress has passed nobody who would have taken a secret out of it."""
-        if isinstance(event, CallProgress) and event.message:
-            return replace(event, message=self._output.redactor.text(event.message))
-        return event
-
     def _call(self, call: CallEnded) -> None:
-        reason = "" if call.outcome == "ok" else f": {_first_line(call.text)[:_LONGEST_REASON]}"
-        arguments = (
-            call.arguments if len(call.arguments) <= _LONGEST_ARGUMENTS else f"{call.arguments[:_LONGEST_ARGUMENTS]}…"
-        )
-        words = self._output.clean(f"{call.name} {arguments}  {call.seconds:.2f} s{reason}", newlines=False)
+        reason = "" if call.outcome == "ok" else f": {_cut(call.text, _LONGEST_REASON)}"
+        what = f"{_cut(call.name, _LONGEST_NAME)} {_cut(call.arguments, _LONGEST_ARGUMENTS)}"
+        words = self._output.clean(f"{what}  {call.seconds:.2f} s{reason}", newlines=False)
         label = f"{call.outcome:>8}"
         if self._output.dressed_aside:
             label = click.style(label, fg=_COLORS.get(call.outcome, "red"))
@@ -187,8 +194,8 @@ def _parsed(arguments: str) -> Any:
         return arguments
 
 
-def _first_line(text: str) -> str:
-    return next((line.strip() for line in text.splitlines() if line.strip()), "")
+def _cut(text: str, longest: int) -> str:
+    return text if len(text) <= longest else f"{text[:longest]}…"
 
 
 def _count(number: int, thing: str) -> str:

@@ -26,8 +26,10 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _MOST_HISTORY = 1_000
-_INTERRUPTED = object()
-"""In the inbox: somebody wants the work to stop."""
+
+
+class Ended(KeyboardInterrupt):
+    """Somebody wants the whole program to end (SIGTERM), not only what it is doing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +43,7 @@ class TerminalPerson:
 
     def __init__(self, output: Output) -> None:
         self._output = output
-        self._inbox: SimpleQueue[_Asked | object | None] = SimpleQueue()
+        self._inbox: SimpleQueue[_Asked | KeyboardInterrupt | None] = SimpleQueue()
         self._is_typing = False
 
     @property
@@ -75,9 +77,9 @@ class TerminalPerson:
         return answer is not None and answer.strip().lower() in ("y", "yes")
 
     def wait_for(self, portal: "BlockingPortal", work: "Callable[[], Coroutine[Any, Any, T]]") -> T:
-        """Do `work` in the portal's thread and answer its questions meanwhile. Ctrl-C stops it: raises KeyboardInterrupt.
+        """Do `work` in the portal's thread and answer its questions meanwhile.
 
-        Either way it is over when this returns: what was begun is closed.
+        Raises KeyboardInterrupt if Ctrl-C stops it, Ended if SIGTERM does. Either way it is over then: what was begun is closed.
         """
         scope = portal.call(anyio.CancelScope)
         # What was asked for work that was stopped is nobody's question any more.
@@ -88,24 +90,24 @@ class TerminalPerson:
                 return [await work()]
             return []
 
-        def interrupt() -> None:
-            inbox.put(_INTERRUPTED)
+        def interrupt(stop: KeyboardInterrupt) -> None:
+            inbox.put(stop)
             if self._is_typing:
-                raise KeyboardInterrupt
+                raise stop
 
-        interrupted = False
+        interrupted: KeyboardInterrupt | None = None
         with _heeding(interrupt):
             running: Future[list[T]] = portal.start_task_soon(scoped)
             running.add_done_callback(lambda _: inbox.put(None))
             while (asked := inbox.get()) is not None:
-                if asked is _INTERRUPTED:
-                    interrupted = True
+                if isinstance(asked, KeyboardInterrupt):
+                    interrupted = asked
                     portal.call(scope.cancel)
-                elif isinstance(asked, _Asked) and not interrupted:
+                elif interrupted is None:
                     self._put(asked)
         done = running.result()
-        if interrupted or not done:
-            raise KeyboardInterrupt
+        if interrupted is not None or not done:
+            raise interrupted or KeyboardInterrupt
         return done[0]
 
     def _put(self, asked: _Asked) -> None:
@@ -113,7 +115,7 @@ class TerminalPerson:
         with self._output.undisturbed():
             try:
                 self._is_typing = True
-                text: str | None = input(f"{self._output.clean(asked.question)} ")
+                text: str | None = typed(f"{self._output.clean(asked.question)} ")
             except EOFError:
                 text = None
             except KeyboardInterrupt:
@@ -150,6 +152,18 @@ def run_with_person(person: TerminalPerson, work: "Callable[[], Coroutine[Any, A
         return person.wait_for(portal, work)
 
 
+def typed(prompt: str) -> str:
+    """A line that the person types, asked for where they see it and where no answer goes. Raises EOFError."""
+    if sys.stdout.isatty():
+        return input(prompt)
+    sys.stderr.write(prompt)
+    sys.stderr.flush()
+    line = sys.stdin.readline()
+    if not line:
+        raise EOFError
+    return line.removesuffix("\n")
+
+
 @contextmanager
 def line_editing(history: Path) -> Iterator[None]:
     """Lines that can be edited, and those of earlier conversations with the arrow keys; plain lines where that is not there."""
@@ -174,17 +188,21 @@ def line_editing(history: Path) -> Iterator[None]:
 def ended_as_by_hand() -> Iterator[None]:
     """Let SIGTERM end the work as Ctrl-C does, so that records are closed and no server is left behind."""
 
-    def stop() -> None:
-        raise KeyboardInterrupt
+    def stop(end: KeyboardInterrupt) -> None:
+        raise end
 
     with _heeding(stop, signal.SIGTERM):
         yield
 
 
 @contextmanager
-def _heeding(stop: Callable[[], None], *signals: signal.Signals) -> Iterator[None]:
+def _heeding(stop: Callable[[KeyboardInterrupt], None], *signals: signal.Signals) -> Iterator[None]:
     """Let `stop` decide what Ctrl-C and SIGTERM, or only `signals`, do meanwhile: by itself an exception may come anywhere."""
-    before = {number: signal.signal(number, lambda *_: stop()) for number in signals or (signal.SIGINT, signal.SIGTERM)}
+
+    def heed(number: int, _frame: object) -> None:
+        stop(Ended() if number == signal.SIGTERM else KeyboardInterrupt())
+
+    before = {number: signal.signal(number, heed) for number in signals or (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
     finally:

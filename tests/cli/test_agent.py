@@ -82,6 +82,34 @@ def test_one_event_a_line_for_programs_that_watch(squidbot: Squidbot, plain: Pat
     assert events[-1] == {"event": "done", "stop_reason": "answered", "answer": "It said hello.", "error": None}
 
 
+@pytest.mark.parametrize("arguments", [("-m", "x"), ("-m", "x", "--model", "openai:x"), ("-m", " ")])
+def test_the_last_event_says_that_it_is_over_even_if_nothing_began(
+    squidbot: Squidbot, plain: Path, arguments: tuple[str, ...]
+) -> None:
+    """A program that reads events must not be left waiting for one that never comes."""
+    ran = squidbot("agent", *arguments, "--json-stream")
+    [event] = [json.loads(line) for line in ran.out.splitlines()]
+    assert (ran.code, event["event"], event["stop_reason"]) == (2, "done", "error")
+    assert f"error: {event['error']}" in ran.err
+    assert "hint:" in ran.err
+
+
+@pytest.mark.requirement("E-05")
+@pytest.mark.parametrize("form", ["--json", "--json-stream"])
+def test_no_form_of_an_answer_shows_a_secret(
+    squidbot: Squidbot, folder: Path, monkeypatch: pytest.MonkeyPatch, form: str
+) -> None:
+    """A model may say what it was told by a page that somebody else wrote; programs keep what they read."""
+    monkeypatch.setenv("CANARY", "canary-secret-7531")
+    write_settings(folder, {"plain": {**plain_entry(), "env": {"KEY": "${CANARY}"}}})
+    call = ("mcp_plain_echo", {"text": "canary-secret-7531"})
+    model = script(folder, asks(call), {"text": "It is canary-secret-7531."})
+    ran = squidbot("agent", "-m", "x", "--model", model, form)
+    assert ran.code == 0
+    assert "canary" not in ran.out
+    assert "It is [redacted:" in ran.out
+
+
 @pytest.mark.requirement("G-08")
 def test_progress_is_an_event_for_programs_and_no_part_of_any_answer(
     squidbot: Squidbot, world: Path, folder: Path

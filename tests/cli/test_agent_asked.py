@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import signal
 import subprocess
 import sys
 import threading
@@ -89,6 +90,18 @@ def test_the_person_at_the_terminal_is_asked(folder: Path, era: str) -> None:
     assert "green" in shown
 
 
+def test_a_question_is_asked_where_it_is_seen_and_not_where_the_answer_goes(folder: Path) -> None:
+    """Whoever writes the answer to a file must see what they are asked, and find nothing but the answer in it."""
+    world(folder, "modern")
+    model = script(folder, asks(("mcp_world_ask", {})), {"text": "Done."})
+    into = folder / "answer"
+    code, shown = converse(
+        ["agent", "-v", "-m", "x", "--model", model], [("[y/N]", "y"), ("olour", "green")], into=into
+    )
+    assert (code, into.read_text()) == (0, "Done.\n"), shown
+    assert "accept: {'colour': 'green'}" in shown
+
+
 @pytest.mark.requirement("G-02")
 def test_a_conversation_goes_on_until_the_person_leaves_and_ctrl_c_ends_a_turn_only(folder: Path) -> None:
     """History, a turn that is stopped, another one that is not, and the way out."""
@@ -114,6 +127,18 @@ def test_a_conversation_goes_on_until_the_person_leaves_and_ctrl_c_ends_a_turn_o
         timeout=40,
     )
     assert [(row["tool"], row["outcome"]) for row in json.loads(ran.stdout)] == [("slow", "cancelled")]
+
+
+@pytest.mark.requirement("G-02")
+@pytest.mark.parametrize("awaited", ["> ", "This takes long.\r\n"])
+def test_a_conversation_that_is_killed_ends(folder: Path, awaited: str) -> None:
+    """SIGTERM is for the program, not for a turn of it: whoever shuts a machine down does not ask twice."""
+    world(folder, "modern")
+    model = script(folder, asks(("mcp_world_slow", {"seconds": 60, "token": "t"}), text="This takes long."))
+    steps: list[tuple[str, str | signal.Signals]] = [("> ", "work"), (awaited, signal.SIGTERM)]
+    code, shown = converse(["agent", "--model", model], steps[-1:] if awaited == "> " else steps)
+    assert (code, "Stopped." in shown) == (130, False), shown
+    assert "Traceback" not in shown
 
 
 @pytest.mark.requirement("G-02", "G-08")
@@ -172,19 +197,26 @@ def test_server_everything_asks_the_person(squidbot: Squidbot, folder: Path) -> 
     assert "Name: Ann of Ancona" in shown
 
 
-def converse(arguments: Sequence[str], exchange: Sequence[tuple[str, str]]) -> tuple[int, str]:
-    """A command on a terminal, where somebody types each answer once they have seen what is before it."""
+def converse(
+    arguments: Sequence[str], exchange: Sequence[tuple[str, str | signal.Signals]], *, into: Path | None = None
+) -> tuple[int, str]:
+    """A command on a terminal, where somebody types each answer, or kills it, once they have seen what is before it.
+
+    Its stdout goes `into` a file, if there is one.
+    """
     ours, theirs = pty.openpty()
+    answers = theirs if into is None else os.open(into, os.O_WRONLY | os.O_CREAT)
     process = subprocess.Popen(
         [sys.executable, "-c", _AT_TERMINAL, sys.executable, "-m", "squidbot", *arguments],
         stdin=theirs,
-        stdout=theirs,
+        stdout=answers,
         stderr=theirs,
         start_new_session=True,
         preexec_fn=heed_interrupts,  # noqa: PLW1509 - no thread of ours runs yet
         env={**os.environ, "TERM": "dumb", "NO_COLOR": "1"},
     )
-    os.close(theirs)
+    for descriptor in {theirs, answers}:
+        os.close(descriptor)
     late = threading.Timer(70, process.kill)
     late.start()
     shown, seen = "", 0
@@ -193,7 +225,9 @@ def converse(arguments: Sequence[str], exchange: Sequence[tuple[str, str]]) -> t
             while awaited not in shown[seen:]:
                 shown += os.read(ours, 65_536).decode(errors="replace")
             seen = shown.index(awaited, seen) + len(awaited)
-            if typed:
+            if isinstance(typed, signal.Signals):
+                process.send_signal(typed)
+            elif typed:
                 os.write(ours, (typed if typed < " " else f"{typed}\n").encode())
         while chunk := os.read(ours, 65_536):
             shown += chunk.decode(errors="replace")
