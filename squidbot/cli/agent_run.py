@@ -3,18 +3,17 @@
 import os
 import secrets
 import sys
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from squidbot.cli.agent_screen import Form, Screen
 from squidbot.cli.errors import CommandError, explained
 from squidbot.cli.exits import DONE, FAILED
 from squidbot.cli.invocation import Invocation
 from squidbot.cli.model_choice import choose_model
-from squidbot.cli.person import Ended, TerminalPerson, ended_as_by_hand, line_editing, typed
+from squidbot.cli.person import Ended, TerminalPerson, line_editing
 from squidbot.core.domain.agent_events import AgentEvent, AgentRun, Bounds, MessageKept
 from squidbot.core.domain.briefing import briefing
 from squidbot.core.domain.callers import Caller
@@ -25,6 +24,8 @@ from squidbot.core.services.counterpart import AgentCounterpart
 from squidbot.core.services.sampling import Sampler
 
 if TYPE_CHECKING:
+    from anyio.from_thread import BlockingPortal
+
     from squidbot.config.agents import AgentDefinition
     from squidbot.config.schema import Settings
     from squidbot.container import AgentMCPService, Session
@@ -87,25 +88,24 @@ def _run_agent(call: Invocation, wishes: Wishes, screen: Screen) -> int:
         raise CommandError("a conversation is for people", code="usage", hint="Give the request with -m.")
     definition = _definition(call, wishes)
     person = TerminalPerson(call.output)
-    with ended_as_by_hand(), start_blocking_portal() as portal:
+    with person.at_work() as portal, ExitStack() as opened:
         settings = call.settings
         named = wishes.model or (definition.model if definition else None)
         chosen = person.wait_for(portal, lambda: choose_model(call, settings.model, named))
         # A script that the settings name stands beside them; one of the command line is where the person is.
         folder = settings.source.parent if settings.source and not named else None
         model = call.container.language_model(chosen, folder=folder)
-        try:
-            with portal.wrap_async_context_manager(call.door()) as door:
-                caller = person.wait_for(portal, lambda: call.known_role(door, wishes.role))
-                desk = _desk(call, wishes, definition, door, replace(caller, origin="agent"), model, person, screen)
-                if message is not None:
-                    return _once(portal, person, desk, message)
-                return _conversation(portal, person, call, desk)
-        finally:
-            portal.call(model.aclose)
+        opened.callback(portal.call, model.aclose)
+        with person.interruptible():
+            door = opened.enter_context(portal.wrap_async_context_manager(call.door()))
+        caller = person.wait_for(portal, lambda: call.known_role(door, wishes.role))
+        desk = _desk(call, wishes, definition, door, replace(caller, origin="agent"), model, person, screen)
+        if message is not None:
+            return _once(portal, person, desk, message)
+        return _conversation(portal, person, call, desk)
 
 
-def _once(portal: BlockingPortal, person: TerminalPerson, desk: _Desk, message: str) -> int:
+def _once(portal: "BlockingPortal", person: TerminalPerson, desk: _Desk, message: str) -> int:
     run = person.wait_for(portal, lambda: desk.work(message))
     if run.error is not None:
         raise run.error
@@ -117,13 +117,13 @@ def _once(portal: BlockingPortal, person: TerminalPerson, desk: _Desk, message: 
     return DONE if run.stop_reason == "answered" else FAILED
 
 
-def _conversation(portal: BlockingPortal, person: TerminalPerson, call: Invocation, desk: _Desk) -> int:
+def _conversation(portal: "BlockingPortal", person: TerminalPerson, call: Invocation, desk: _Desk) -> int:
     """Ask and answer until the person leaves; Ctrl-C ends a turn, Ctrl-D the conversation."""
     call.output.note(f"{desk.model.name} in the role {desk.role!r}. Ctrl-C stops a turn, Ctrl-D or /exit ends.")
     with line_editing(call.container.state() / "agent-history"):
         while True:
             try:
-                text = typed("> ")
+                text = person.typed("> ")
             except Ended:
                 raise
             except KeyboardInterrupt:

@@ -44,7 +44,9 @@ class TerminalPerson:
     def __init__(self, output: Output) -> None:
         self._output = output
         self._inbox: SimpleQueue[_Asked | KeyboardInterrupt | None] = SimpleQueue()
-        self._is_typing = False
+        self._stop: KeyboardInterrupt | None = None
+        """An interrupt that nobody has heeded yet."""
+        self._is_interruptible = False
 
     @property
     def is_there(self) -> bool:
@@ -81,47 +83,86 @@ class TerminalPerson:
 
         Raises KeyboardInterrupt if Ctrl-C stops it, Ended if SIGTERM does. Either way it is over then: what was begun is closed.
         """
-        scope = portal.call(anyio.CancelScope)
         # What was asked for work that was stopped is nobody's question any more.
         inbox = self._inbox = SimpleQueue()
+        self._heed()
+        scope = portal.call(anyio.CancelScope)
 
         async def scoped() -> list[T]:
             with scope:
                 return [await work()]
             return []
 
-        def interrupt(stop: KeyboardInterrupt) -> None:
-            inbox.put(stop)
-            if self._is_typing:
-                raise stop
-
-        interrupted: KeyboardInterrupt | None = None
-        with _heeding(interrupt):
-            running: Future[list[T]] = portal.start_task_soon(scoped)
-            running.add_done_callback(lambda _: inbox.put(None))
-            while (asked := inbox.get()) is not None:
-                if isinstance(asked, KeyboardInterrupt):
-                    interrupted = asked
-                    portal.call(scope.cancel)
-                elif interrupted is None:
-                    self._put(asked)
+        running: Future[list[T]] = portal.start_task_soon(scoped)
+        running.add_done_callback(lambda _: inbox.put(None))
+        stop: KeyboardInterrupt | None = None
+        while (asked := inbox.get()) is not None:
+            if isinstance(asked, KeyboardInterrupt):
+                stop, self._stop = asked, None
+                portal.call(scope.cancel)
+            elif stop is None:
+                self._put(asked)
         done = running.result()
-        if interrupted is not None or not done:
-            raise interrupted or KeyboardInterrupt
+        if stop is not None or not done:
+            raise stop or KeyboardInterrupt
         return done[0]
+
+    @contextmanager
+    def at_work(self) -> "Iterator[BlockingPortal]":
+        """A thread for the work. Ctrl-C and SIGTERM are heeded where something is waited for, and nowhere between.
+
+        By itself an exception may come anywhere, also where that other thread is started or ended, and then nobody ends it.
+        """
+        from anyio.from_thread import start_blocking_portal
+
+        with _heeding(self._interrupted), start_blocking_portal() as portal:
+            yield portal
+
+    @contextmanager
+    def interruptible(self) -> Iterator[None]:
+        """An interrupt may come as an exception meanwhile, once."""
+        try:
+            self._is_interruptible = True
+            self._heed()
+            yield
+        finally:
+            self._is_interruptible = False
+
+    def _interrupted(self, stop: KeyboardInterrupt) -> None:
+        if self._is_interruptible:
+            self._is_interruptible = False
+            raise stop
+        self._stop = stop
+        self._inbox.put(stop)
+
+    def _heed(self) -> None:
+        """Raise the interrupt that came when nobody waited for one."""
+        if self._stop is not None:
+            stop, self._stop = self._stop, None
+            raise stop
+
+    def typed(self, prompt: str) -> str:
+        """A line that the person types, asked for where they see it and no answer goes. Raises EOFError, KeyboardInterrupt."""
+        with self.interruptible():
+            if sys.stdout.isatty():
+                return input(prompt)
+            sys.stderr.write(prompt)
+            sys.stderr.flush()
+            line = sys.stdin.readline()
+            if not line:
+                raise EOFError
+            return line.removesuffix("\n")
 
     def _put(self, asked: _Asked) -> None:
         """Ask it; nobody answers what somebody breaks off."""
         with self._output.undisturbed():
             try:
-                self._is_typing = True
-                text: str | None = typed(f"{self._output.clean(asked.question)} ")
+                text: str | None = self.typed(f"{self._output.clean(asked.question)} ")
             except EOFError:
                 text = None
-            except KeyboardInterrupt:
+            except KeyboardInterrupt as stop:
+                self._inbox.put(stop)
                 return
-            finally:
-                self._is_typing = False
         asked.answer(text)
 
 
@@ -146,22 +187,8 @@ def at_terminal(call: "Invocation", person: TerminalPerson) -> "AgentCounterpart
 
 def run_with_person(person: TerminalPerson, work: "Callable[[], Coroutine[Any, Any, T]]") -> T:
     """Do `work` to its end, with the person at hand, or until somebody interrupts; either way all it opened is closed."""
-    from anyio.from_thread import start_blocking_portal
-
-    with ended_as_by_hand(), start_blocking_portal() as portal:
+    with person.at_work() as portal:
         return person.wait_for(portal, work)
-
-
-def typed(prompt: str) -> str:
-    """A line that the person types, asked for where they see it and where no answer goes. Raises EOFError."""
-    if sys.stdout.isatty():
-        return input(prompt)
-    sys.stderr.write(prompt)
-    sys.stderr.flush()
-    line = sys.stdin.readline()
-    if not line:
-        raise EOFError
-    return line.removesuffix("\n")
 
 
 @contextmanager
@@ -185,24 +212,13 @@ def line_editing(history: Path) -> Iterator[None]:
 
 
 @contextmanager
-def ended_as_by_hand() -> Iterator[None]:
-    """Let SIGTERM end the work as Ctrl-C does, so that records are closed and no server is left behind."""
-
-    def stop(end: KeyboardInterrupt) -> None:
-        raise end
-
-    with _heeding(stop, signal.SIGTERM):
-        yield
-
-
-@contextmanager
-def _heeding(stop: Callable[[KeyboardInterrupt], None], *signals: signal.Signals) -> Iterator[None]:
-    """Let `stop` decide what Ctrl-C and SIGTERM, or only `signals`, do meanwhile: by itself an exception may come anywhere."""
+def _heeding(stop: Callable[[KeyboardInterrupt], None]) -> Iterator[None]:
+    """Let `stop` decide what Ctrl-C and SIGTERM do meanwhile."""
 
     def heed(number: int, _frame: object) -> None:
         stop(Ended() if number == signal.SIGTERM else KeyboardInterrupt())
 
-    before = {number: signal.signal(number, heed) for number in signals or (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.signal(number, heed) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
     finally:
