@@ -19,6 +19,9 @@ from squidbot.config.strict import Glob, Positive, Seconds, Strict
 from squidbot.config.variables import Filler
 from squidbot.core.domain.errors import ConfigError, Problem
 
+_NAMING = frozenset({"type", "server", "name", "description"})
+_ELSEWHERE = "Say it there, or give this one a name of its own with its command or url"
+
 
 class InstructionsFile(Strict):
     """A file with the instructions."""
@@ -71,8 +74,14 @@ def load_agent(path: Path, settings: Settings) -> AgentDefinition:
         agent = AgentFile.model_validate(document.value)
     except ValidationError as error:
         problems = problems_of(error, AgentFile, lines=document.lines)
+        tools = document.value.get("tools")
+        if isinstance(tools, list) and all(isinstance(tool, dict) for tool in tools):
+            try:
+                _servers(tools, path, settings)
+            except ConfigError as more:
+                problems += more.problems
         raise ConfigError(f"{display(path)} cannot be used:", problems) from None
-    servers, notes = _servers(agent, path, settings)
+    servers, notes = _servers(agent.tools, path, settings)
     bounds = agent.model_dump(include={"role", "max_steps", "max_seconds", "max_tokens"}, exclude_none=True)
     update: dict[str, Any] = {
         "agent": AgentSettings(**{**settings.agent.model_dump(exclude_unset=True), **bounds}),
@@ -94,19 +103,31 @@ def load_agent(path: Path, settings: Settings) -> AgentDefinition:
     )
 
 
-def _servers(agent: AgentFile, path: Path, settings: Settings) -> tuple[dict[str, MCPServerConfig], list[str]]:
+def _servers(
+    tools: list[dict[str, Any]], path: Path, settings: Settings
+) -> tuple[dict[str, MCPServerConfig], list[str]]:
     """The servers that the agent has: those of the settings that it names, and those that it defines itself."""
     known = settings.tools.mcp_servers
-    if not agent.tools:
+    if not tools:
         return dict(known), []
     named: dict[str, MCPServerConfig] = {}
     own = []
-    for tool in agent.tools:
+    problems: list[Problem] = []
+    for index, tool in enumerate(tools):
         server = tool.get("server", tool.get("name"))
         if tool.get("type") == "mcp" and server in known and not tool.keys() & {"command", "url"}:
             named[str(server)] = known[str(server)]
+            # What would be overheard here may be a bound, such as `deny`, that somebody relies on.
+            problems += [
+                Problem(
+                    f"tools[{index}].{key}", f"has no effect: {server!r} is a server of the settings", hint=_ELSEWHERE
+                )
+                for key in sorted(tool.keys() - _NAMING)
+            ]
         else:
             own.append(tool)
+    if problems:
+        raise ConfigError(f"{display(path)} cannot be used:", problems)
     imported = import_document({"tools": own}, kind="agent")
     context = {"server": ServerOrigin(folder=path.parent.absolute())}
     try:
@@ -118,7 +139,6 @@ def _servers(agent: AgentFile, path: Path, settings: Settings) -> tuple[dict[str
         ]
         raise ConfigError(f"{display(path)} cannot be used:", problems) from None
     resolved: dict[str, MCPServerConfig] = {}
-    problems = []
     for name, entry in defined.items():
         resolved[name], more = entry.resolve(at=f"tools.{name}")
         problems += more

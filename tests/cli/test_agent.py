@@ -174,6 +174,8 @@ def test_an_agent_of_ones_own_has_its_words_its_role_and_its_servers(
         ("instructions: {file: none.md}", "'none.md' cannot be read"),
         ("model: {name: x, api_key: '${NOBODY_SET_THIS}'}", "'NOBODY_SET_THIS' is not set"),
         ("tools: [{type: mcp, name: x, url: 'ftp://x'}]", "tools.x.url"),
+        ("tools: [{type: mcp, server: plain, deny: [echo]}]", "tools[0].deny: has no effect: 'plain' is a server of"),
+        ("max_steps: 0\ntools: [{type: mcp, server: plain, denny: []}]", "(line 1)\n  tools[0].denny"),
         ("role: []", "role"),
     ],
 )

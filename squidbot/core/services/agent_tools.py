@@ -245,7 +245,11 @@ class Toolbox:
         """The tool of this name, permitted or not: a refusal is the door's to speak, and to record."""
         wanted = self._rules.servers
         return next(
-            (tool for tool in self._door.all_tools() if tool.name == name and (not wanted or tool.server in wanted)),
+            (
+                tool
+                for tool in self._door.all_tools()
+                if tool.name == name and (wanted is None or tool.server in wanted)
+            ),
             None,
         )
 

@@ -200,6 +200,15 @@ async def test_a_model_is_offered_what_its_role_may_use_and_hears_of_nothing_els
     assert "merge_pull_request'" not in stage.told()
 
 
+@pytest.mark.requirement("A-05")
+async def test_an_agent_that_was_given_no_server_at_all_calls_none() -> None:
+    """A file whose servers were all left out gives nothing, never everything."""
+    push = FakeTool("git", "git_push")
+    stage = Stage([push], [asks(("mcp_git_git_push", {}))], rules=Rules(servers=()))
+    await stage.run()
+    assert (push.calls, [tool.name for tool in stage.model.requests[0].tools]) == ([], ["read_result"])
+
+
 @pytest.mark.requirement("G-02")
 @pytest.mark.parametrize(
     ("bounds", "reason", "turns"),
