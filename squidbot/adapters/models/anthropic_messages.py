@@ -59,9 +59,10 @@ class AnthropicModel:
             yield event
 
     async def _events(self, answer: Any) -> AsyncIterator[ModelEvent]:
-        gathering = Gathering()
+        gathering, begun = Gathering(), False
         try:
             async for event in answer:
+                begun = True
                 text = gathering.take(event)
                 if text:
                     yield TextDelta(text)
@@ -70,7 +71,7 @@ class AnthropicModel:
         finally:
             await answer.close()
         if gathering.stop is None:
-            raise broke_off(self._model)
+            raise broke_off(self._model, begun=begun)
         for call in gathering.calls():
             yield call
         yield self._model.usage(gathering.read, gathering.written)

@@ -45,8 +45,12 @@ def explained(error: Exception, sdk: Any, model: ModelDefinition) -> ModelError:
             return ModelError(f"{where} answered with something that is no answer: {_short(str(error))}", kind="broken")
 
 
-def broke_off(model: ModelDefinition) -> ModelError:
-    """For a stream that ended before it said that it would."""
+def broke_off(model: ModelDefinition, *, begun: bool) -> ModelError:
+    """For a stream that ended before it said that it would; one that has not even begun may be a page, from elsewhere."""
+    if not begun:
+        where = f" at {model.base_url}" if model.base_url else ""
+        hint = "Something is there, but it may be no model: check model.base_url."
+        return ModelError(f"model {model.name!r}{where} answered with nothing", kind="broken", hint=hint)
     return ModelError(f"model {model.name!r}: the answer broke off before its end", kind="broken")
 
 
@@ -74,8 +78,10 @@ def refused_tool(error: Exception, names: Sequence[str]) -> tuple[str, str] | No
 def _of_status(error: Any, where: str) -> ModelError:
     said, status = _said(error), int(error.status_code)
     kind, hint = _kind(status, said, error)
-    headers = getattr(error.response, "headers", {})
-    return ModelError(f"{where} says no (status {status}): {said}", kind=kind, hint=hint, retry_after=_wait(headers))
+    wait = _wait(getattr(error.response, "headers", {}))
+    if kind == "limited" and wait:
+        hint = f"Wait {wait:.0f} s, or name another model in model.fallback."
+    return ModelError(f"{where} says no (status {status}): {said}", kind=kind, hint=hint, retry_after=wait)
 
 
 def _kind(status: int, said: str, error: Any) -> tuple[ModelFault, str | None]:

@@ -53,9 +53,10 @@ class OpenAIModel:
             yield event
 
     async def _events(self, answer: Any) -> AsyncIterator[ModelEvent]:
-        gathering = Gathering()
+        gathering, begun = Gathering(), False
         try:
             async for chunk in answer:
+                begun = True
                 for text in gathering.take(chunk):
                     yield TextDelta(text)
         except Exception as error:
@@ -63,7 +64,7 @@ class OpenAIModel:
         finally:
             await answer.close()
         if gathering.stop is None:
-            raise broke_off(self._model)
+            raise broke_off(self._model, begun=begun)
         for call in gathering.calls():
             yield call
         if gathering.usage is not None:

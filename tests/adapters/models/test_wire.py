@@ -221,6 +221,19 @@ async def test_a_stream_that_ends_without_saying_so_is_no_answer(named: bool) ->
 
 
 @pytest.mark.parametrize("named", [False, True])
+async def test_a_page_in_the_place_of_a_model_is_said_to_be_none(named: bool) -> None:
+    """A wrong address often answers, with a page of somebody's, and status 200."""
+    server = Server([], named=named)
+    server.body = b"<html>Welcome</html>"
+    with server.running() as url:
+        model = AnthropicModel(ModelDefinition("m", url)) if named else OpenAIModel(ModelDefinition("m", f"{url}/v1"))
+        with pytest.raises(ModelError, match="answered with nothing") as caught:
+            await said(model)
+    assert url in str(caught.value)
+    assert "model.base_url" in (caught.value.hint or "")
+
+
+@pytest.mark.parametrize("named", [False, True])
 async def test_an_error_in_the_middle_of_a_stream_may_pass(named: bool) -> None:
     """Providers say that they are overloaded when the headers are long sent."""
     error = {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}
