@@ -62,6 +62,7 @@ class _Desk:
 
     async def work(self, text: str) -> AgentRun:
         self.counterpart.begin()
+        self.screen.begin()
         return await self.loop.run(text, emit=self._heard, history=tuple(self.messages))
 
     def _heard(self, event: AgentEvent) -> None:

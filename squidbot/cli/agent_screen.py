@@ -2,6 +2,7 @@
 
 import json
 import sys
+from contextlib import ExitStack
 from dataclasses import asdict
 from typing import Any, Literal, TypeAlias
 
@@ -17,6 +18,7 @@ from squidbot.core.domain.agent_events import (
     CallEnded,
     CallProgress,
     Done,
+    MessageKept,
     Noted,
     Step,
     TextSaid,
@@ -56,16 +58,31 @@ class Screen:
         """Whether a line on the terminal has not ended yet."""
         self._bars = CallBars(output)
         self._is_done = False
+        self._spinner = ExitStack()
+        self._under_way: set[str] = set()
+
+    def begin(self) -> None:
+        """A request goes to the model."""
+        self._is_done = False
+        self._wait()
 
     def emit(self, event: AgentEvent) -> None:
         """Satisfies `Emit`."""
         self._is_done = self._is_done or isinstance(event, Done)
         if self.form == "stream":
-            document = _event_json(event)
-            if document is not None:
-                # What the model says, and a provider's or a server's word, may hold a secret that nobody has taken out yet.
-                self._output.write(json.dumps(self._output.redactor.tree(document), ensure_ascii=False, default=str))
+            self._line(event)
             return
+        if not isinstance(event, MessageKept | UsageTold):
+            self._spinner.close()
+        self._show(event)
+
+    def _line(self, event: AgentEvent) -> None:
+        document = _event_json(event)
+        if document is not None:
+            # What the model says, and a provider's or a server's word, may hold a secret that nobody has taken out yet.
+            self._output.write(json.dumps(self._output.redactor.tree(document), ensure_ascii=False, default=str))
+
+    def _show(self, event: AgentEvent) -> None:
         match event:
             case TextSaid(text=text) if self._streams and text:
                 sys.stdout.write(self._output.clean(text))
@@ -73,6 +90,7 @@ class Screen:
                 self._open = not text.endswith("\n")
             case CallBegan():
                 self._end_line()
+                self._under_way.add(event.id)
                 self._bars.began(event)
             case CallProgress():
                 self._bars.told(event)
@@ -82,15 +100,19 @@ class Screen:
                 self._end_line()
                 self._bars.ended(event)
                 self._call(event)
+                self._under_way.discard(event.id)
+                self._wait()
             case Noted(text=text):
                 self._end_line()
                 self._output.note(text)
+                self._wait()
             case TurnVoid() if self._streams:
                 self._end_line()
                 self._output.note("These words do not count: the model begins anew.")
 
     def failed(self, error: BaseException) -> None:
         """Nothing more will happen: who reads events is told so by the last of them, whenever it comes to that."""
+        self._spinner.close()
         if self.form == "stream" and not self._is_done:
             stopped = isinstance(error, KeyboardInterrupt)
             self.emit(Done("cancelled" if stopped else "error", "", str(explained(error))))
@@ -126,6 +148,12 @@ class Screen:
             for line in [*lines[:_SHOWN_LINES], *more]:
                 sys.stderr.write(f"          {line}\n")
         sys.stderr.flush()
+
+    def _wait(self) -> None:
+        """Show that the model is at work, where somebody looks and nothing else moves."""
+        if self.form == "people" and not self._under_way:
+            self._spinner.close()
+            self._spinner.enter_context(self._output.waiting("Thinking…"))
 
     def _end_line(self) -> None:
         if self._open:

@@ -118,10 +118,23 @@ def test_an_agents_call_shows_how_far_it_is_while_it_runs(world: Path, folder: P
     code, shown = on_terminal("agent", "-m", "x", "--model", f"scripted:{script}", meanwhile=meanwhile)
     assert code == 0
     assert gate.exists()
-    assert "\x1b[2K" in shown
-    end = shown[shown.rindex("\x1b[2K") :]
-    assert "step" not in end.partition("ok")[0]
-    assert re.search(r"ok +mcp_world_progress \{.*\nIt is done\.", ESCAPE.sub("", end), re.DOTALL)
+    over = shown.index("ok\x1b")
+    gone = shown.rindex("\x1b[2K", 0, over)
+    assert "step" not in shown[gone:over]
+    assert re.search(r"ok +mcp_world_progress \{.*\n\r?It is done\.", ESCAPE.sub("", shown[gone:]), re.DOTALL)
+
+
+@pytest.mark.requirement("G-02")
+def test_who_waits_for_a_model_sees_that_it_is_at_work(plain: Path, folder: Path) -> None:
+    """Models take their time, and a terminal on which nothing moves looks like one that hangs; the words then stand alone."""
+    script = folder / "script.json"
+    script.write_text(json.dumps({"turns": [{"text": "It is done.", "wait": 0.5}]}))
+    code, shown = on_terminal("agent", "-m", "x", "--model", f"scripted:{script}")
+    assert code == 0
+    gone = shown.rindex("\x1b[2K")
+    assert "Thinking…" in shown[:gone]
+    assert ESCAPE.sub("", shown[gone:]).startswith("It is done.\n1 step, 0 calls")
+    assert shown.rindex("\x1b[?25h") > shown.rindex("\x1b[?25l")
 
 
 def test_structured_answers_are_coloured_json(folder: Path) -> None:
