@@ -1,6 +1,5 @@
 """All servers of one configuration: connected side by side, their tools in one registry, each called by name."""
 
-import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -23,7 +22,7 @@ from squidbot.adapters.registry.memory import InMemoryToolRegistry
 from squidbot.adapters.schemas.checker import JSONSchemaCheck
 from squidbot.config.schema import MCPConfig, MCPServerConfig
 from squidbot.core.domain.errors import MCPConnectionError
-from squidbot.core.domain.naming import agent_names
+from squidbot.core.domain.naming import agent_names, nearest
 from squidbot.core.domain.prompts import PromptDefinition, RenderedPrompt, ResourceContents, ResourceDefinition
 from squidbot.core.domain.servers import EventKind, ServerChanges, ServerEvent, ServerStatus
 from squidbot.core.domain.tools import ToolDefinition, ToolId, ToolResult
@@ -352,5 +351,5 @@ class MCPClient:
 
 
 def _meant(name: str, known: Iterable[str]) -> str:
-    near = difflib.get_close_matches(name, list(known), n=3, cutoff=0.5)
+    near = nearest(name, known, cutoff=0.5)
     return f"; did you mean {' or '.join(repr(found) for found in near)}?" if near else ""

@@ -1,14 +1,18 @@
 """The names that agents see: one per tool, within every provider's rules, never two alike."""
 
 import hashlib
+import heapq
 import re
 from collections import Counter
 from collections.abc import Iterable
+from difflib import SequenceMatcher, get_close_matches
 
 from squidbot.core.domain.tools import ToolId
 
 MAX_NAME = 64
 _SUFFIX = 8
+_COMPARED = 50
+"""How many names are looked at closely; that takes time by the square of their length."""
 _FOREIGN = re.compile(r"[^A-Za-z0-9_-]")
 
 
@@ -47,3 +51,20 @@ def agent_names(tools: Iterable[ToolId]) -> dict[ToolId, str]:
     names = bare | marked
     uses = Counter(names.values())
     return {tool: name for tool, name in names.items() if uses[name] == 1}
+
+
+def nearest(name: str, known: Iterable[str], *, most: int = 3, cutoff: float = 0.6) -> list[str]:
+    """The names that were perhaps meant, the likeliest first. A server that lists thousands of long ones gains no time by it."""
+    if len(name) > MAX_NAME:
+        return []
+    matcher = SequenceMatcher(b=name)
+    alike: list[tuple[float, str]] = []
+    for other in known:
+        matcher.set_seq1(other)
+        if (
+            len(other) <= MAX_NAME
+            and matcher.real_quick_ratio() >= cutoff
+            and (ratio := matcher.quick_ratio()) >= cutoff
+        ):
+            alike.append((ratio, other))
+    return get_close_matches(name, [other for _, other in heapq.nlargest(_COMPARED, alike)], n=most, cutoff=cutoff)

@@ -1,9 +1,13 @@
 """Foreign text made fit for eyes: nothing in it can move a cursor, hide, turn around or forge a line."""
 
+import json
 import re
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 _EMOJI = "\u2190-\u2bff\U0001f000-\U0001faff\ufe0f"
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f]")
+"""All of them that ASCII has, which is all that there can be in most texts."""
 _UNSEEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # C0 but tab and newline, DEL, C1: escape sequences start here
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"  # soft hyphen, joiners, fillers, Mongolian selectors
@@ -24,6 +28,8 @@ def visible(text: str, *, newlines: bool = True) -> str:
     whole is one line.
     """
     text = text.replace("\r\n", "\n") if newlines else " ".join(text.split())
+    if text.isascii() and _CONTROL.search(text) is None:
+        return text
     return _UNSEEN.sub(_written_out, text)
 
 
@@ -68,6 +74,16 @@ def paired(text: str) -> str:
     except UnicodeEncodeError:
         return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return text
+
+
+def glimpse(value: Any, limit: int) -> str:
+    """The beginning of a JSON value as it would be written, however much there is of it."""
+    written = ""
+    for part in json.JSONEncoder(ensure_ascii=False, default=str).iterencode(value):
+        written += part[: limit + 1]
+        if len(written) > limit:
+            return f"{written[:limit]}…"
+    return written
 
 
 def blanked(text: str, secrets: Iterable[str]) -> str:

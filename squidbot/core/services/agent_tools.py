@@ -4,7 +4,6 @@ import json
 import secrets
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import Any, Literal, TypeAlias
 
 import anyio
@@ -23,6 +22,7 @@ from squidbot.core.domain.errors import (
 )
 from squidbot.core.domain.flows import FlowLabels, legs_of_tool, way_out
 from squidbot.core.domain.foreign import described, marked, plain_schema
+from squidbot.core.domain.naming import nearest
 from squidbot.core.domain.role_review import Leg
 from squidbot.core.domain.text import head_and_tail
 from squidbot.core.domain.tools import ToolDefinition, ToolId, ToolResult
@@ -142,7 +142,7 @@ class Toolbox:
     ) -> Made:
         tool = self._named(call.name)
         if tool is None:
-            near = get_close_matches(call.name, [tool.name for tool in self._tools()], n=3)
+            near = nearest(call.name, (tool.name for tool in self._tools()))
             return await self._refused(call, arguments, UnknownTool(f"there is no tool {call.name!r}", nearest=near))
         blocked = await self._blocked(tool)
         if blocked is not None:

@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict
-from difflib import get_close_matches
 from types import TracebackType
 from typing import Any, Protocol, Self
 
 from squidbot.core.domain.errors import UnknownTool
+from squidbot.core.domain.naming import nearest
 from squidbot.core.domain.schemas import flat_parameters
 from squidbot.core.domain.tools import Parameter, ToolDefinition, ToolResult
 from squidbot.core.ports import ToolRegistry
@@ -52,7 +52,7 @@ class MCPToolBridge:
         tool = self.client.registry.find(tool_name)
         if tool is None:
             names = [known.definition.name for known in self.client.registry.tools()]
-            raise UnknownTool(f"Invalid MCP tool name {tool_name!r}", nearest=get_close_matches(tool_name, names, n=3))
+            raise UnknownTool(f"Invalid MCP tool name {tool_name!r}", nearest=nearest(tool_name, names))
         return await tool.execute(arguments or {})
 
 

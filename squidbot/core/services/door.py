@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, nullcontext, suppress
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from types import TracebackType
 from typing import Any, Literal, Self, TypeAlias, TypeVar
 
@@ -25,6 +24,7 @@ from squidbot.core.domain.errors import (
     UnknownTool,
 )
 from squidbot.core.domain.happenings import Happening
+from squidbot.core.domain.naming import nearest
 from squidbot.core.domain.prompts import PromptDefinition, RenderedPrompt, ResourceContents, ResourceDefinition
 from squidbot.core.domain.recorded import contents_without_secrets, prompt_without_secrets, without_secrets
 from squidbot.core.domain.tools import ToolDefinition, ToolId, ToolResult
@@ -342,9 +342,7 @@ class AgentMCPService:
             if reason is not None:
                 return ToolResult.failed(f"server {which.server!r} is not available: {reason}", "unavailable")
         known = [tool.definition.tool for tool in self._parts.registry.tools(which.server)]
-        raise UnknownTool(
-            f"server {which.server!r} has no tool {which.tool!r}", nearest=get_close_matches(which.tool, known, n=3)
-        )
+        raise UnknownTool(f"server {which.server!r} has no tool {which.tool!r}", nearest=nearest(which.tool, known))
 
     async def _executed(
         self,

@@ -3,12 +3,13 @@
 import hashlib
 import random
 import re
+import time
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from squidbot.core.domain.naming import MAX_NAME, agent_names, bare_name, marked_name, may_have
+from squidbot.core.domain.naming import MAX_NAME, agent_names, bare_name, marked_name, may_have, nearest
 from squidbot.core.domain.tools import ToolId
 
 # Few letters and both kinds of separator, so that names clash often.
@@ -105,3 +106,13 @@ def test_two_tools_with_one_digest_get_no_name_at_all() -> None:
     assert marked_name(forged[0]) == marked_name(forged[1])
     other = ToolId("server", "tool")
     assert agent_names([*forged, other]) == {other: "mcp_server_tool"}
+
+
+def test_the_nearest_names_are_told_and_those_of_a_hostile_server_take_no_time() -> None:
+    """Thousands of long names that are nearly alike would keep everybody waiting for one misspelt call."""
+    assert nearest("git_comit", ["git_push", "git_commit", "git_log"], most=1) == ["git_commit"]
+    assert nearest("x" * 65, ["x" * 64]) == []
+    hostile = [f"{'a' * (50 + n % 10)}{n}" for n in range(2_000)]
+    began = time.process_time()
+    assert nearest("a" * 60, hostile)
+    assert time.process_time() - began < 1.0
