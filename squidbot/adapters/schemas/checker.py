@@ -95,8 +95,12 @@ class JSONSchemaCheck:
 
     async def _check_here(self, plan: _Plan, value: Any) -> Sequence[Problem]:
         if plan.validator is None:
-            # In a thread, since the first one waits for the library to be imported.
-            plan.validator = await anyio.to_thread.run_sync(partial(compile_schema, plan.schema, well_formed=True))
+            compiled = partial(compile_schema, plan.schema, well_formed=True)
+            try:
+                # In a thread, since the first one waits for the library to be imported.
+                plan.validator = await anyio.to_thread.run_sync(compiled)
+            except RuntimeError:  # there is no thread to be had
+                plan.validator = compiled()
         return all_problems(plan.validator, value) if plan.validator is not None else ()
 
     async def _check_apart(self, plan: _Plan, value: Any) -> Sequence[Problem]:

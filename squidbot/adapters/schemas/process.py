@@ -93,7 +93,10 @@ class Worker:
         """Kill it, and wait until it is gone."""
         self._process.kill()
         with anyio.CancelScope(shield=True):
-            await anyio.to_thread.run_sync(self._end)
+            try:
+                await anyio.to_thread.run_sync(self._end)
+            except RuntimeError:  # there is no thread to wait in
+                self._end()
 
     async def _send(self, body: bytes) -> None:
         for data in (worker.LENGTH.pack(len(body)), body):

@@ -59,7 +59,7 @@ class Workers:
             raise NoWorker(self._rest_reason)
         try:
             return await self._started()
-        except (WorkerLost, TimeoutError) as error:
+        except (WorkerLost, TimeoutError, RuntimeError, OSError) as error:  # the last two: no thread, no process
             self._rest_until = anyio.current_time() + _REST
             self._rest_reason = str(error) or f"was not ready within {_START_UP:g} s"
             raise NoWorker(self._rest_reason) from None

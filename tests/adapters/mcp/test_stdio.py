@@ -255,6 +255,19 @@ async def test_a_flood_on_stderr_is_read_and_forgotten_but_for_its_end() -> None
 
 
 @pytest.mark.requirement("B-01", "B-12")
+async def test_last_words_without_an_end_are_cut_and_no_half_of_a_secret_is_left() -> None:
+    """What is kept of a line begins anywhere; a person is shown a line, not a page, and never the end of a token."""
+    code = (
+        "import os,sys; sys.stderr.write('x' * 9 + os.environ['TOKEN'] + 'y' * %d + chr(10) + 'z' * 9_000); sys.exit(3)"
+    )
+    for size in (65_536 - 9_000 - 5, 70_000):
+        async with opened(python(code % size), env={"TOKEN": "canary-8f2b61c04d"}) as channel:
+            said = (await end_of(channel)).detail
+        assert "04d" not in said
+        assert "z" * 100 in said
+        assert max(map(len, said.splitlines())) <= 500
+
+
 async def test_leaving_ends_the_whole_tree_gently_then_firmly(impatient: None, tmp_path: Path) -> None:
     """A server that wants to stay, its child and its daemon: all gone, and nothing left open."""
     before = descriptors()

@@ -17,6 +17,7 @@ from pathlib import Path
 import anyio
 
 from squidbot.adapters.mcp import reaper
+from squidbot.adapters.mcp.apart import apart
 from squidbot.adapters.mcp.channel import ChannelClosed, Frame
 from squidbot.adapters.mcp.lines import Lines
 from squidbot.adapters.mcp.transport import Opening
@@ -213,7 +214,7 @@ class ProcessChannel:
             await self._gone.wait()
         if patience.cancelled_caught:
             popen.kill()
-        await anyio.to_thread.run_sync(popen.wait)
+        await apart(popen.wait)
         asyncio.get_running_loop().remove_reader(self._process.status)
         os.close(self._process.status)
         self._input.abort()
@@ -250,7 +251,7 @@ class ProcessChannel:
     def last_words(self) -> str:
         """The end of what the server wrote to stderr, fit to be shown."""
         words = blanked(visible(self._last_words.text()), self._config.secrets).strip()
-        return "\n".join(words.splitlines()[-_SHOWN_LINES:])
+        return "\n".join(line[:_LONGEST_LINE] for line in words.splitlines()[-_SHOWN_LINES:])
 
     @property
     def last_lines(self) -> tuple[str, ...]:
@@ -330,5 +331,8 @@ class _LastWords(asyncio.Protocol):
             del self._kept[:-_LAST_WORDS]
 
     def text(self) -> str:
-        """What is kept, as text."""
-        return bytes(self._kept[-_LAST_WORDS:]).decode("utf-8", "replace")
+        """What is kept, as text, from a line's beginning: of a secret no half may be left."""
+        kept = bytes(self._kept[-_LAST_WORDS:])
+        if len(self._kept) >= _LAST_WORDS:
+            kept = kept.partition(b"\n")[2]
+        return kept.decode("utf-8", "replace")
