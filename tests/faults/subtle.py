@@ -20,6 +20,14 @@ LIES: list[Case] = [
     *each("lying_capabilities", "tools_null nothing", row=9, says="has no tool", then="nothing"),
     *each("lying_capabilities", "unknown", row=9, connects=False, says="no valid answer: .*listChanged"),
     *each("lying_capabilities", "deep large", row=9, answers="ok", settings={"startup_timeout": 5.0}),
+    *each(
+        "lying_capabilities",
+        "heavy",
+        row=9,
+        connects=False,
+        says="more than 100000 values",
+        settings={"startup_timeout": 8.0},
+    ),
     *each("lying_introduction", "instructions_list no_server_info name_number version_newline", row=9, connects=False),
     *each("lying_introduction", "meta_text modern_by_handshake", row=9, connects=False),
     *each("lying_introduction", "name_huge", row=9, answers="ok"),
@@ -121,6 +129,21 @@ WORDS: list[Case] = [
     ),
     *each("heavy_answer", "floats blanks keys long_keys", row=46, answers="ok", settings=PATIENT),
     *each("heavy_answer", "integers long_float", row=24, says="a number of", settings=PATIENT),
+]
+
+HEAVY: list[Case] = [
+    *each(
+        "heavy_list",
+        "properties choices tools wordy_pages heavy_pages",
+        row=33,
+        answers="ok",
+        check=checks.good_tools_only,
+        settings={"startup_timeout": 8.0, "timeout": 8.0},
+    ),
+    *each("heavy_words", "sampling elicitation numbers objects", row=36, over=EVENTS, answers="ok", settings=PATIENT),
+    *each("reads_no_answers", "short_ids long_ids", row=37, over=("stdio", "websocket"), then="returns", recovery=12.0),
+    Case(fault="reads_no_answers", argument="pings", row=37, over=WEBSOCKET, then="returns", recovery=12.0),
+    Case(fault="hangs_when_cancelled", row=15, over=HTTP, says="did not answer", check=checks.told_to_stop),
 ]
 
 FRAMING: list[Case] = [
@@ -232,4 +255,4 @@ FRAMING: list[Case] = [
     *each("ws_manners", "slow_handshake odd_window twice", row=51, over=WEBSOCKET, connects=False),
 ]
 
-SUBTLE: list[Case] = [*LIES, *RACES, *WORDS, *FRAMING]
+SUBTLE: list[Case] = [*LIES, *RACES, *WORDS, *HEAVY, *FRAMING]

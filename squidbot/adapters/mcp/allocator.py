@@ -1,8 +1,11 @@
-"""Has the C library give the memory of large messages back to the system as soon as they are let go."""
+"""Has the memory of large messages given back as soon as they are let go, and not searched before that."""
 
 import ctypes
 import functools
+import gc
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 _M_MMAP_THRESHOLD = -3
 """glibc's number for the size from which a block has pages of its own (mallopt(3))."""
@@ -23,3 +26,16 @@ def give_large_blocks_back() -> bool:
         return bool(ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, _LARGE))
     except (AttributeError, OSError):
         return False
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Build something large. All of it is needed: to look for garbage among it meanwhile would double the time."""
+    pause = gc.isenabled()
+    if pause:
+        gc.disable()
+    try:
+        yield
+    finally:
+        if pause:
+            gc.enable()

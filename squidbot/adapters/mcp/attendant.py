@@ -121,16 +121,15 @@ class Attendant:
                 self.changed(kind)
 
     def suspect(self) -> None:
-        """A call was not answered in time: see whether the server still answers anything at all."""
-        self._suspected.set()
+        """A call was not answered in time: unless it may be busy with another's, see whether the server answers at all."""
+        if not self._session.wire.busy:
+            self._suspected.set()
 
     async def take_pulse(self, gone: Callable[[], None]) -> None:
-        """Once suspected, a server that nobody else waits for must answer a ping, or it is `gone`."""
+        """Once suspected, a server must answer a ping, or it is `gone`."""
         while True:
             await self._suspected.wait()
             self._suspected.clear()
-            if self._session.wire.busy:
-                continue
             try:
                 await self._session.request(self._ping, timeout=_PROBE)
             except WireError:

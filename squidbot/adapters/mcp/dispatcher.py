@@ -23,9 +23,11 @@ from mcp_types import CONNECTION_CLOSED, INTERNAL_ERROR, PARSE_ERROR, REQUEST_TI
 
 from squidbot.adapters.mcp.attribution import LOG, QUESTIONS, UnderWay, concerning
 from squidbot.adapters.mcp.channel import Bounds, Channel, ChannelClosed, Frame, Oversize
-from squidbot.adapters.mcp.frames import Noise, Unreadable, possible_ids, read_frame, write_frame
+from squidbot.adapters.mcp.frames import Noise, Unreadable, is_heavy, possible_ids, read_frame, write_frame
 from squidbot.adapters.mcp.inbound import InboundContext, Inbox
 from squidbot.adapters.mcp.shelf import Shelf
+from squidbot.adapters.mcp.weight import weight
+from squidbot.core.domain.text import glimpse
 from squidbot.core.domain.tools import FailureKind
 
 Amend = Callable[[str, dict[str, Any]], dict[str, Any]]
@@ -37,6 +39,15 @@ _COURTESY = 1.0
 """How long telling a server that nobody waits any more may take."""
 _ABANDONED = 256
 """How many ids of requests that nobody waits for any more are kept, to tell a late answer from a forged one."""
+_STANDING = "subscriptions/listen"
+"""It waits for as long as the connection lives: an unreadable answer is never its."""
+_OUTCOMES = frozenset(("result", "error"))
+_CALLS = frozenset(("tools/call", "prompts/get", "resources/read", "completion/complete"))
+"""What somebody waits for; all else is asked by ourselves, beside the calls."""
+_INTRODUCTIONS = frozenset(("initialize", "server/discover"))
+_LARGE = 1_000_000
+_INTRODUCTION = 100_000
+"""Values in a server's introduction, which nobody has a use for."""
 _FAIR_SHARE = 256
 """How many frames are taken before others get the loop."""
 
@@ -57,7 +68,7 @@ class Wire(Protocol):
 
     @property
     def busy(self) -> bool:
-        """Whether anything but a subscription still waits for its answer."""
+        """Whether anybody's call still waits for its answer."""
         ...
 
     end: ChannelClosed | None
@@ -97,8 +108,8 @@ class FrameDispatcher:
         self._encoding = encoding
         self._amend = amend
         self._waiting: dict[int | str, asyncio.Future[dict[str, Any]]] = {}
-        self._standing: set[int | str] = set()
-        """Subscriptions, which wait for as long as the connection lives: an unreadable answer is never theirs."""
+        self._methods: dict[int | str, str] = {}
+        """Of those that wait."""
         self._abandoned: deque[int | str] = deque(maxlen=_ABANDONED)
         self._under_way = under_way or UnderWay()
         self._inbox = Inbox(self._send, server=server, bounds=bounds, counters=self.counters, under_way=self._under_way)
@@ -107,8 +118,8 @@ class FrameDispatcher:
 
     @property
     def busy(self) -> bool:
-        """Whether anything but a subscription still waits for its answer."""
-        return len(self._waiting) > len(self._standing)
+        """Whether anybody's call still waits for its answer."""
+        return not _CALLS.isdisjoint(self._methods.values())
 
     # Outbound
 
@@ -126,8 +137,7 @@ class FrameDispatcher:
             raise ValueError(f"request id {request_id!r} is already in flight")
         answer: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
         self._waiting[request_id] = answer
-        if method == "subscriptions/listen":
-            self._standing.add(request_id)
+        self._methods[request_id] = method
         try:
             frame = self._request(method, params, request_id, opts)
             async with asyncio.timeout(opts.get("timeout")) as limit:
@@ -146,10 +156,9 @@ class FrameDispatcher:
         else:
             # The answer is here: a slow listener to its progress must not turn it into a timeout.
             await self._inbox.told(request_id)
-            return result
+            return _bearable(method, result)
         finally:
-            del self._waiting[request_id]
-            self._standing.discard(request_id)
+            del self._waiting[request_id], self._methods[request_id]
             self._inbox.forget(request_id)
             if answer.done() and not answer.cancelled():
                 answer.exception()
@@ -247,7 +256,11 @@ class FrameDispatcher:
         try:
             if isinstance(frame, Oversize):
                 raise Unreadable(f"it is too large (limit {frame.limit} bytes)", possible_ids(frame.head, frame.tail))
-            self._route(read_frame(frame, self._bounds, encoding=self._encoding))
+            message = read_frame(frame, self._bounds, encoding=self._encoding)
+            if "method" in message and is_heavy(frame):
+                self._inbox.too_heavy(message)
+            else:
+                self._route(message)
         except Noise:
             self._odd("noise", "writes to its output what is no message: {!r}", bytes(frame[:120]))  # type: ignore[index]
         except Unreadable as bad:
@@ -257,6 +270,8 @@ class FrameDispatcher:
     def _route(self, message: dict[str, Any]) -> None:
         method = message.get("method")
         if isinstance(method, str):
+            if not _OUTCOMES.isdisjoint(message):
+                raise Unreadable("it is a question and an answer at once", _id_in(message))
             params = message.get("params")
             params = params if isinstance(params, dict) else None
             if "id" in message:
@@ -305,7 +320,7 @@ class FrameDispatcher:
         waiting = [
             answer
             for request_id, answer in self._waiting.items()
-            if not answer.done() and request_id not in self._standing
+            if not answer.done() and self._methods[request_id] != _STANDING
         ]
         if len(waiting) == 1:
             asyncio.get_running_loop().call_later(_PATIENCE, _fail, waiting[0], failure)
@@ -319,6 +334,19 @@ def _fail(answer: "asyncio.Future[dict[str, Any]]", failure: WireError) -> None:
         answer.set_exception(failure)
 
 
+def _bearable(method: str, result: dict[str, Any]) -> dict[str, Any]:
+    """A result that may go on; the SDK looks at every part of how a server introduces itself. Raises WireError."""
+    if method in _INTRODUCTIONS and weight(result, _INTRODUCTION, characters=_LARGE) > _INTRODUCTION:
+        reason = f"it has more than {_INTRODUCTION} values in it"
+        raise WireError(PARSE_ERROR, f"the server's answer to {method} cannot be used: {reason}", "protocol")
+    return result
+
+
+def _id_in(message: Mapping[str, Any]) -> tuple[int | str, ...]:
+    request_id = message.get("id")
+    return (request_id,) if isinstance(request_id, int | str) else ()
+
+
 def _outcome_problem(message: Mapping[str, Any]) -> str | None:
     if "error" in message:
         return "it has a result and an error" if "result" in message else None
@@ -330,7 +358,7 @@ def _outcome_problem(message: Mapping[str, Any]) -> str | None:
 def _peer_error(error: Any) -> MCPError:
     """The server's own error, as far as it is one."""
     if not isinstance(error, dict):
-        return WireError(INTERNAL_ERROR, f"the server's error is no object: {str(error)[:200]!r}", "protocol")
+        return WireError(INTERNAL_ERROR, f"the server's error is no object: {glimpse(error, 200)}", "protocol")
     code, message = error.get("code"), error.get("message")
     return MCPError(
         code if isinstance(code, int) and not isinstance(code, bool) else INTERNAL_ERROR,
@@ -377,7 +405,7 @@ class StreamDispatcher(JSONRPCDispatcher[TransportContext]):
         try:
             async with asyncio.timeout(limit) as deadline:
                 with self._under_way.limited(options["request_id"], deadline):
-                    return await self._answer(method, params, options, **related)
+                    return _bearable(method, await self._answer(method, params, options, **related))
         except TimeoutError:
             raise WireError(REQUEST_TIMEOUT, f"no answer to {method} in {limit:g} s", "timeout") from None
         except MCPError as error:

@@ -8,9 +8,11 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
 from itertools import accumulate
 from typing import Any
 
+from squidbot.adapters.mcp.allocator import uncollected
 from squidbot.adapters.mcp.channel import Bounds
 
 _ID = re.compile(rb'"id"\s*:\s*(?:"([^"\\]{1,64})"|(-?\d{1,20})\b)')
@@ -20,6 +22,9 @@ _STEPS = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
 _LONE = re.compile("[\ud800-\udfff]")
 _DIGITS = 1_000
 """Characters of one number; the largest float, written out, has 309."""
+HEAVY = 10_000
+"""Values in a question or notification of a server's own, beyond which it is not passed on: whoever handles it takes many
+times as long as reading it takes, and has no use for more."""
 _PER_OBJECT = 3
 """How many values a message may have for each object or list that it may have."""
 _EDGE = 65_536
@@ -50,9 +55,10 @@ def read_frame(frame: bytes, bounds: Bounds, *, encoding: str = "utf-8") -> dict
     if (reason := _excess(frame, bounds)) is not None:
         raise Unreadable(reason, possible_ids(frame))
     try:
-        message = _DECODER.decode(frame.decode(encoding, "replace"))
-        if b"\\ud" in frame or b"\\uD" in frame:
-            message = _without_lone_surrogates(message)
+        with uncollected() if len(frame) > _EDGE else nullcontext():
+            message = _DECODER.decode(frame.decode(encoding, "replace"))
+            if b"\\ud" in frame or b"\\uD" in frame:
+                message = _without_lone_surrogates(message)
     except RecursionError:
         raise Unreadable("nested too deeply", possible_ids(frame)) from None
     except ValueError as error:
@@ -95,6 +101,13 @@ def _excess(frame: bytes, bounds: Bounds) -> str | None:
         return f"too many values: {values} where {most} are allowed"
     deepest = max(accumulate(map(_STEPS.__getitem__, skeleton)), default=0)
     return f"nested more than {bounds.depth} deep" if deepest > bounds.depth else None
+
+
+def is_heavy(frame: bytes, most: int = HEAVY) -> bool:
+    """Whether a message that was read has more than about `most` values, told without looking at each."""
+    if frame.count(b",") + frame.count(b"{") + frame.count(b"[") <= most:
+        return False
+    return len(_marks(frame)) > 2 * most
 
 
 def _marks(frame: bytes) -> bytes:

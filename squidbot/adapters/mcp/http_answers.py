@@ -13,7 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from squidbot.adapters.mcp.channel import Bounds, ChannelClosed, Oversize
 from squidbot.adapters.mcp.events import Event, Events
-from squidbot.adapters.mcp.frames import Noise, Unreadable, possible_ids, read_frame
+from squidbot.adapters.mcp.frames import HEAVY, Noise, Unreadable, is_heavy, possible_ids, read_frame
 from squidbot.adapters.mcp.http_failure import RequestId, error_frame, lost_frame
 from squidbot.adapters.mcp.http_unasked import Unasked
 from squidbot.adapters.mcp.network import describe
@@ -65,14 +65,18 @@ async def _read(body: bytes, bounds: Bounds) -> dict[str, Any]:
     return message
 
 
-def _check(message: dict[str, Any]) -> None:
+def _check(message: dict[str, Any], *, heavy: bool = False) -> None:
     """Hold `message` to what the SDK can take. Raises Invalid."""
+    if heavy:
+        raise Invalid(f"it has more than {HEAVY} values in it")
     if "result" in message and "error" in message:
         raise Invalid("it has a result and an error")
     if "method" in message and "id" in message and message["id"] is None:
         raise Invalid("it asks with an id that is none")
+    # What is in a result nobody looks at there, and it may be much.
+    outline = {**message, "result": {}} if isinstance(message.get("result"), dict) else message
     try:
-        jsonrpc_message_adapter.validate_python(message, by_name=False)
+        jsonrpc_message_adapter.validate_python(outline, by_name=False)
     except ValidationError:
         raise Invalid("it is no JSON-RPC message") from None
 
@@ -162,7 +166,7 @@ class CheckedEvents(httpx2.AsyncByteStream):
             beside = b'"method"' in event.data and str(self._request_id) not in map(str, possible_ids(event.data))
             return self._left_out(event, bad) if beside else self._blamed(str(bad))
         try:
-            _check(message)
+            _check(message, heavy="method" in message and is_heavy(event.data))
         except Invalid as bad:
             beside = "method" in message or message.keys().isdisjoint(_ANSWER)
             return self._left_out(event, bad) if beside else self._blamed(str(bad))

@@ -11,6 +11,7 @@ from collections import Counter
 from typing import Any
 
 import anyio
+import anyio.abc
 import httpx2
 from loguru import logger
 
@@ -37,9 +38,17 @@ class HTTPGuard(httpx2.AsyncBaseTransport):
     """Wraps a transport; answers every request, whatever became of it."""
 
     def __init__(
-        self, inner: httpx2.AsyncBaseTransport, *, server: str, bounds: Bounds, timeout: float, shelf: Shelf
+        self,
+        inner: httpx2.AsyncBaseTransport,
+        *,
+        server: str,
+        bounds: Bounds,
+        timeout: float,
+        shelf: Shelf,
+        tasks: anyio.abc.TaskGroup,
     ) -> None:
         self._inner = inner
+        self._tasks = tasks
         self._bounds = bounds
         self._timeout = timeout
         self._shelf = shelf
@@ -132,15 +141,22 @@ class HTTPGuard(httpx2.AsyncBaseTransport):
 
     async def _tell(self, request: httpx2.Request, message: dict[str, Any]) -> httpx2.Response:
         """Send what has no answer, within a deadline: the SDK's writer waits for it."""
+        seconds = min(self._timeout, _COURTESY)
         if "method" not in message:
             self._unasked.answered(message.get("id"))
-        response = await self._bounded(request, min(self._timeout, _COURTESY))
-        if message.get("method") == "notifications/cancelled":
-            params = message.get("params")
-            scope = self._in_flight.get(params.get("requestId", "")) if isinstance(params, dict) else None
-            if scope is not None:
-                scope.cancel()
-        return response
+        if message.get("method") != "notifications/cancelled":
+            return await self._bounded(request, seconds)
+        # Not waited for: it goes to a server that did not answer in time, and the next calls are behind it.
+        self._tasks.start_soon(self._cancel, request, message, seconds)
+        return httpx2.Response(202)
+
+    async def _cancel(self, request: httpx2.Request, message: dict[str, Any], seconds: float) -> None:
+        """Tell the server that nobody waits any more, then hang up on what it was asked."""
+        await self._bounded(request, seconds)
+        params = message.get("params")
+        scope = self._in_flight.get(params.get("requestId", "")) if isinstance(params, dict) else None
+        if scope is not None:
+            scope.cancel()
 
     async def _aside(self, request: httpx2.Request) -> httpx2.Response:
         """A sign-in's own request: its answer is small and comes soon."""

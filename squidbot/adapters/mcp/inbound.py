@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Coroutine, Mapping
-from typing import Any
+from typing import Any, TypeGuard
 
 import anyio
 import anyio.abc
@@ -17,11 +17,15 @@ from pydantic import ValidationError
 
 from squidbot.adapters.mcp.attribution import LOG, NOBODY, Addressee, UnderWay, concerning
 from squidbot.adapters.mcp.channel import Bounds
+from squidbot.adapters.mcp.frames import HEAVY
 
 Send = Callable[[Mapping[str, Any], int | str | None], Coroutine[Any, Any, None]]
 
 _AT_ONCE = 32
 """Requests of a server that are answered at the same time; more are refused."""
+_LONGEST_ID = 1_000
+_REFUSALS = 1_000
+"""Refusals that wait to be sent; beyond that a server that reads none of them is told nothing."""
 _BACKLOG = 1_000
 """Notifications that wait for their handler; older ones give way."""
 _NEWS = 100
@@ -81,6 +85,7 @@ class Inbox:
         self._changes: dict[str, Mapping[str, Any] | None] = {}
         self._backlog: deque[tuple[str, Mapping[str, Any] | None, Addressee]] = deque(maxlen=_BACKLOG)
         self._arrived = asyncio.Event()
+        self._refusals: deque[tuple[int | str, str]] = deque()
         self._tasks: anyio.abc.TaskGroup | None = None
         self._on_request: OnRequest | None = None
 
@@ -176,16 +181,37 @@ class Inbox:
 
     def request(self, request_id: Any, method: str, params: Mapping[str, Any] | None) -> None:
         """Answer a server's request in a task of its own."""
-        if self._tasks is None or isinstance(request_id, bool) or not isinstance(request_id, int | str):
+        if self._tasks is None or not _is_id(request_id):
             self.odd("unreadable", "asked with an id that is none: {!r}", str(request_id)[:80])
             return
         if len(self._answering) >= _AT_ONCE or request_id in self._answering:
             self.odd("refused_requests", "asks more than {} things at once; the rest is refused", _AT_ONCE)
-            error = {"code": INTERNAL_ERROR, "message": "too many requests at once"}
-            self._tasks.start_soon(self._send, {"jsonrpc": "2.0", "id": request_id, "error": error}, request_id)
+            self._refuse(request_id, "too many requests at once")
             return
         self._answering[request_id] = anyio.CancelScope()
         self._tasks.start_soon(self._answer, request_id, method, params, self._under_way.whose())
+
+    def too_heavy(self, message: Mapping[str, Any]) -> None:
+        """Take note of a request or a notification that has too much in it to be handled."""
+        self.odd("heavy", "asks or tells something with more than {} values in it, which is left out", HEAVY)
+        if _is_id(request_id := message.get("id")):
+            self._refuse(request_id, f"a request with more than {HEAVY} values in it")
+
+    def _refuse(self, request_id: int | str, words: str) -> None:
+        """Say no, in the background; to a server that takes no answers so many may wait and no more."""
+        if len(self._refusals) >= _REFUSALS:
+            self._counters["unsent"] += 1
+            return
+        self._refusals.append((request_id, words))
+        if len(self._refusals) == 1 and self._tasks is not None:
+            self._tasks.start_soon(self._say_no)
+
+    async def _say_no(self) -> None:
+        while self._refusals:
+            request_id, words = self._refusals[0]
+            error = {"code": INTERNAL_ERROR, "message": words}
+            await self._send({"jsonrpc": "2.0", "id": request_id, "error": error}, request_id)
+            self._refusals.popleft()
 
     async def _answer(
         self, request_id: int | str, method: str, params: Mapping[str, Any] | None, addressee: Addressee
@@ -212,6 +238,13 @@ class Inbox:
         scope = self._answering.get(request_id) if isinstance(request_id, int | str) else None
         if scope is not None:
             scope.cancel()
+
+
+def _is_id(value: Any) -> TypeGuard[int | str]:
+    """Whether a request can be answered by it; a long one would be kept, and sent back, as often as it comes."""
+    return (
+        len(value) <= _LONGEST_ID if isinstance(value, str) else isinstance(value, int) and not isinstance(value, bool)
+    )
 
 
 class _Progress:

@@ -3,7 +3,7 @@
 import json
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, get_args
@@ -66,10 +66,9 @@ class Memory:
             return
         try:
             self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            _write(
-                self._folder / f"{digest}.json",
-                json.dumps({part.name: getattr(known, part.name) for part in fields(known)}),
-            )
+            # In small parts: the whole at once would keep every other thread waiting.
+            parts = json.JSONEncoder().iterencode({part.name: getattr(known, part.name) for part in fields(known)})
+            _write(self._folder / f"{digest}.json", parts)
         except OSError as error:
             logger.warning("what was learnt of a server cannot be kept: {}", error.strerror)
 
@@ -86,12 +85,12 @@ def _read(path: Path) -> Remembered:
     return Remembered(**raw)
 
 
-def _write(path: Path, text: str) -> None:
+def _write(path: Path, text: Iterable[str]) -> None:
     """Put `text` into a file that is there whole or not at all. Raises OSError, and then leaves nothing behind."""
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=".new-")
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
+            file.writelines(text)
         Path(name).replace(path)
     except OSError:
         Path(name).unlink(missing_ok=True)

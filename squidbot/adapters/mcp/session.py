@@ -30,11 +30,14 @@ from squidbot.adapters.mcp.attribution import NOBODY, Call, concerning
 from squidbot.adapters.mcp.channel import Bounds
 from squidbot.adapters.mcp.dispatcher import Wire, WireError, fresh_id
 from squidbot.adapters.mcp.eras import Era, envelope
+from squidbot.adapters.mcp.weight import weight
 from squidbot.core.ports import OnProgress
 
 _ROUNDS = 10
 """How often a server may ask for more input before one request is answered."""
 _PAUSE = 0.1
+_PER_OBJECT = 3
+"""How many values all pages of a list may have for each object that one message may have."""
 
 HeaderMap = Mapping[tuple[str, ...], str]
 """Which arguments of a tool travel as headers too."""
@@ -156,6 +159,7 @@ class Session:
         clock = asyncio.get_running_loop().time
         end = clock() + within
         items: list[Any] = []
+        room = bounds.objects * _PER_OBJECT
         cursors: set[str | None] = {None}
         params: dict[str, Any] = {}
         for _ in range(bounds.pages):
@@ -167,7 +171,8 @@ class Session:
                 stopped = f"a page failed: {error.error.message}"
                 break
             found, cursor = page.get(key), page.get("nextCursor")
-            items.extend(found if isinstance(found, list) else [])
+            found = found if isinstance(found, list) else []
+            items.extend(found)
             if len(items) > bounds.tools:
                 stopped = f"it has more than {bounds.tools} items"
                 break
@@ -175,6 +180,10 @@ class Session:
                 return items
             if cursor in cursors:
                 stopped = "its pages repeat themselves"
+                break
+            room -= weight(found, room)
+            if room < 0:
+                stopped = "its pages are together as large as one message may be"
                 break
             cursors.add(cursor)
             params = {"cursor": cursor}

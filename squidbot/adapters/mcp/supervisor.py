@@ -15,6 +15,8 @@ import anyio
 from loguru import logger
 from mcp_types import CONNECTION_CLOSED
 
+from squidbot.adapters.mcp.allocator import uncollected
+from squidbot.adapters.mcp.apart import apart
 from squidbot.adapters.mcp.attendant import CHANGES, Attendant
 from squidbot.adapters.mcp.calling import clean, connection_error
 from squidbot.adapters.mcp.catalogue import KINDS, Catalogue, Kind, fetch
@@ -27,12 +29,17 @@ from squidbot.adapters.mcp.remembered import Remembered
 from squidbot.adapters.mcp.session import Session
 from squidbot.adapters.mcp.transport import Streams
 from squidbot.adapters.mcp.transports.stdio import ProcessChannel
+from squidbot.adapters.mcp.weight import weight
 from squidbot.config.schema import MCPServerConfig
 from squidbot.core.domain.errors import ConfigError, MCPConnectionError
 from squidbot.core.domain.servers import ServerEvent, ServerState
 
 _SSE_INSTEAD = frozenset({400, 404, 405, 406})
 """Statuses by which a server that knows only the old SSE transport refuses a POST."""
+
+
+_HEAVY = 10_000
+"""Values in all lists of a server, beyond which it is no matter of a moment to take them in."""
 
 
 class NotReady(WireError):
@@ -298,18 +305,30 @@ class Supervisor:
         )
         if over_sse is not None:
             known = replace(known, over_sse=over_sse)
-        self._around.memory.keep(self.config.digest, known)
         if known == before:
             return False
-        self._apply(known)
+        await self._take_in(known)
         # The first list of all is no change; that of a server which comes back may be one.
         for kind in kinds or (KINDS if before is not None else ()):
             self._around.callbacks.event(ServerEvent(self.config.name, f"{kind}_changed"))  # type: ignore[arg-type]
         return True
 
-    def _apply(self, known: Remembered) -> None:
+    async def _take_in(self, known: Remembered) -> None:
+        """Remember what was listed, and offer it; others are not kept waiting by a list that is long."""
+        config = self.config
+
+        def taken_in() -> Catalogue:
+            with uncollected():
+                self._around.memory.keep(config.digest, known)
+                return Catalogue.of(known, config)
+
+        lists = [known.tools, known.prompts, known.resources, known.templates]
+        catalogue = await apart(taken_in) if weight(lists, _HEAVY) > _HEAVY else taken_in()
+        self._apply(known, catalogue if self.config is config else None)
+
+    def _apply(self, known: Remembered, catalogue: Catalogue | None = None) -> None:
         self.known = known
-        self.catalogue = Catalogue.of(known, self.config)
+        self.catalogue = Catalogue.of(known, self.config) if catalogue is None else catalogue
         self._on_change()
 
     def _on_session_event(self, event: ServerEvent) -> None:

@@ -19,6 +19,7 @@ class LyingCapabilities(Server):
             "nothing": {},
             "deep": {"tools": {}, "experimental": {"deep": deep}},
             "large": {"tools": {}, "experimental": {f"e{n}": {"x": "y" * 100} for n in range(20_000)}},
+            "heavy": {"tools": {}, "experimental": {f"e{n}": {"x": [1, 2]} for n in range(40_000)}},
             "unknown": {"tools": {"listChanged": "perhaps"}, "telepathy": {"range": 5}},
         }
         return {**super().introduction(), "capabilities": capabilities[self.argument]}

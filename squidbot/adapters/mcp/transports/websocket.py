@@ -33,6 +33,8 @@ _AT_ONCE = 8_192
 """Bytes that are taken off the socket at a time: all the frames in them are read before anybody else has a turn."""
 _MARGIN = 4
 """A message up to so many times too large is thrown away alone; a larger one costs the connection."""
+_MOST_UNREAD = 32 * MEGABYTE
+"""Bytes that may wait for a peer who goes on talking and does not read."""
 _EDGE = 4096
 _LONGEST_REASON = 200
 
@@ -43,8 +45,9 @@ async def open_websocket(config: MCPServerConfig, opening: Opening) -> AsyncIter
     place = where(config.url or "")
     connection = await _connect(config, opening.bounds, place)
     try:
-        async with connection:
-            yield WebSocketChannel(connection, place=place, bounds=opening.bounds)
+        yield WebSocketChannel(connection, place=place, bounds=opening.bounds)
+        with anyio.move_on_after(_FAREWELL):
+            await connection.close()
     finally:
         # Under cancellation there was no farewell, and a peer that floods us never takes part in one.
         connection.transport.abort()
@@ -66,6 +69,11 @@ class _InTurns(ClientConnection):
         super().connection_made(transport)
         with suppress(AttributeError):  # another loop's transports have sizes of their own
             transport.max_size = _AT_ONCE  # type: ignore[attr-defined]
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self.transport.get_write_buffer_size() > _MOST_UNREAD:
+            self.transport.abort()  # it has us answer its pings, and reads no answer
 
 
 async def _connect(config: MCPServerConfig, bounds: Bounds, place: str) -> ClientConnection:
@@ -119,6 +127,7 @@ class WebSocketChannel:
         self._connection = connection
         self._place = place
         self._bounds = bounds
+        self._writing = anyio.Lock()
 
     async def receive(self) -> Sequence[Frame]:
         try:
@@ -133,7 +142,11 @@ class WebSocketChannel:
     async def send(self, frame: bytes, request_id: int | str | None) -> None:
         del request_id
         try:
-            await self._connection.send(frame, text=True)
+            async with self._writing:
+                # For a peer who does not read one message waits to be sent, not those of every call.
+                with suppress(OSError):
+                    await self._connection.drain()
+                await self._connection.send(frame, text=True)
         except ConnectionClosed as closed:
             raise self._ended(closed) from None
 
