@@ -192,13 +192,27 @@ async def public_address(host: str, port: int) -> str:
     return addresses[0]
 
 
+_NOT_PUBLIC_4 = (
+    ipaddress.ip_network("192.0.0.0/24"),  # the IETF's own, and one cloud's metadata service
+    ipaddress.ip_network("168.63.129.16/32"),  # a cloud's service for its own machines
+)
+_NOT_PUBLIC_6 = (
+    ipaddress.ip_network("::/96"),  # IPv4 in a spelling that nobody uses any more
+    ipaddress.ip_network("64:ff9b:1::/48"),  # a network's own translation to IPv4
+)
+"""What `is_global` takes for public, or did in older Pythons, and is not."""
+
+
 def _is_public(address: str) -> bool:
     parsed = ipaddress.ip_address(address.partition("%")[0])
     if isinstance(parsed, ipaddress.IPv6Address):
         hidden = parsed.ipv4_mapped or parsed.sixtofour or (parsed.teredo or (None, None))[1]
+        if hidden is None and parsed in ipaddress.ip_network("64:ff9b::/96"):
+            hidden = ipaddress.IPv4Address(int(parsed) & 0xFFFFFFFF)
         if hidden is not None:
-            return hidden.is_global
-        if parsed in ipaddress.ip_network("64:ff9b::/96"):
-            return ipaddress.IPv4Address(int(parsed) & 0xFFFFFFFF).is_global
-    # 192.0.0.0/24 is the IETF's own, and one cloud's metadata service; older Pythons call it global.
-    return parsed.is_global and not parsed.is_multicast and parsed not in ipaddress.ip_network("192.0.0.0/24")
+            return _is_public(str(hidden))
+        if parsed.is_site_local or any(parsed in network for network in _NOT_PUBLIC_6):
+            return False
+    elif any(parsed in network for network in _NOT_PUBLIC_4):
+        return False
+    return parsed.is_global and not parsed.is_multicast

@@ -387,6 +387,15 @@ async def test_metadata_never_leads_to_what_only_this_machine_can_reach(bent: st
         "64:ff9b::a9fe:a9fe",
         "2002:7f00:1::",
         "224.0.0.1",
+        "192.0.0.192",
+        "168.63.129.16",
+        "::ffff:192.0.0.192",
+        "::ffff:168.63.129.16",
+        "2002:c000:c0::1",
+        "64:ff9b::c000:c0",
+        "64:ff9b:1::a9fe:a9fe",
+        "::169.254.169.254",
+        "fec0::1",
     ],
 )
 async def test_addresses_that_are_not_public_are_refused_before_a_connection(host: str) -> None:
