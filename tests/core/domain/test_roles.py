@@ -78,6 +78,9 @@ def test_a_decision_names_its_rule_and_its_reason() -> None:
         ({"branch": "feature/../main"}, False),
         ({"branch": "feature/a\nmain"}, False),
         ({"branch": "FEATURE/a"}, False),
+        ({"branch": "feature/a", "Branch": "main"}, False),
+        ({"branch": "feature/a", "BRANCH": "feature/b"}, True),
+        ({"Branch": "feature/a"}, False),
     ],
 )
 def test_a_condition_holds_for_every_value_that_is_given(arguments: dict[str, object], allowed: bool) -> None:
@@ -103,6 +106,24 @@ def test_conditions_reach_inside_arguments_and_take_numbers_and_truth_as_json_wr
     assert not decide(review={"event": "approve"}, draft=True)
     assert not decide(review="comment", draft=True)
     assert not decide(review={"event": "comment"}, draft=False)
+
+
+@pytest.mark.requirement("E-11")
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"review.event": "comment"},
+        {"review.event": "comment", "review": {"event": "approve"}},
+        {"review.event": "approve", "review": {"event": "comment"}},
+        {"review": {"event": "comment", "Event": "approve"}},
+        {"review": {"event": "comment"}, "Review": {"event": "approve"}},
+        {"review": {"event": "comment"}, "REVIEW": [{"event": "approve"}]},
+    ],
+)
+def test_no_second_spelling_of_an_argument_gets_past_a_condition(arguments: dict[str, object]) -> None:
+    """Which of two spellings a server reads nobody knows: Go's do not look at capitals, others take what is not named."""
+    grants = mapper(Grant("github", "update_pull_request", (("review.event", ("comment",)),)))
+    assert not grants.decide("dev", "github", "update_pull_request", arguments).allowed
 
 
 def test_a_plain_grant_decides_before_a_conditional_one() -> None:
