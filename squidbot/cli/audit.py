@@ -26,6 +26,7 @@ from squidbot.core.domain.audit import (
     Verification,
     record_json,
 )
+from squidbot.core.domain.callers import OPERATOR
 from squidbot.core.domain.shapes import verification_json
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
@@ -63,11 +64,15 @@ def tail(call: Invocation, /, *, follow: bool, lines: int, **wanted: Any) -> Non
 
     async def ask() -> list[ToolExecution]:
         async with call.store() as store:
+            seen = await store.heads()
             newest = [record async for record in store.records(only, newest=lines)]
             if follow:
                 _show_lines(call, newest)
-                async for record in store.follow(only):
-                    _show_lines(call, [record])
+                shown = {record.id for record in newest}
+                # From before the look at the newest: nothing that was written meanwhile is missed, or shown twice.
+                async for record in store.follow(only, after=seen):
+                    if record.id not in shown:
+                        _show_lines(call, [record])
             return newest
 
     found = call.run(ask)
@@ -87,7 +92,7 @@ def show(call: Invocation, record_id: str) -> None:
 
     async def ask() -> ToolExecution | None:
         async with call.store() as store:
-            return await store.get(record_id)
+            return await store.get(record_id) or await store.get_by_beginning(record_id)
 
     record = call.run(ask)
     if record is None:
@@ -190,7 +195,7 @@ def prune(call: Invocation, before: str) -> None:
 
     async def ask() -> int:
         async with call.store() as store:
-            return await store.prune(until)
+            return await store.prune(until, caller=call.caller(OPERATOR))
 
     removed = call.run(ask)
     if call.json:

@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from squidbot.cli.lookup import unknown
+from squidbot.cli.lookup import unknown, unknown_role
 from squidbot.cli.output import Output
 from squidbot.core.domain.callers import OPERATOR, Caller
 from squidbot.core.domain.errors import ConfigError, MCPConnectionError
@@ -99,14 +99,16 @@ class Invocation:
 
     def caller(self, role: str | None) -> Caller:
         """Who asks: in the role that was named, else in the settings' own, else the person at this machine."""
-        return Caller(role or self.settings.agent.role or OPERATOR, member=f"local:{_user()}", origin="cli")
+        if role is None:  # an empty one is named, and is nobody's: a script's forgotten variable opens nothing
+            role = self.settings.agent.role or OPERATOR
+        return Caller(role, member=f"local:{_user()}", origin="cli")
 
     async def known_role(self, door: "AgentMCPService", role: str | None) -> Caller:
         """The caller in a role, if there is such a role. Raises CommandError with the roles that there are."""
         caller = self.caller(role)
         await door.permissions.refresh(caller)
         if not caller.is_operator and caller.role not in door.permissions.mapper.roles:
-            raise unknown(caller.role, [*door.permissions.mapper.roles, OPERATOR], kind="role")
+            raise unknown_role(caller.role, [*door.permissions.mapper.roles, OPERATOR])
         return caller
 
     @asynccontextmanager
@@ -157,7 +159,7 @@ class Invocation:
         permissions = self.container.service().permissions
         await permissions.refresh(now=True)
         if role not in permissions.mapper.roles:
-            raise unknown(role, list(permissions.mapper.roles), kind="role")
+            raise unknown_role(role, list(permissions.mapper.roles))
 
     def record_change(self, server: str, what: str, document: Mapping[str, Any]) -> None:
         """Write down that the settings file is changed, and by whom. Raises NotRecorded."""

@@ -43,3 +43,11 @@ def unknown(wanted: str, known: Sequence[str], *, kind: str) -> CommandError:
     if kind == "role":  # they are few, and each is a word that one has to know
         hint = f"{hint if near else ''} There are: {', '.join(known)}.".strip()
     return CommandError(f"unknown {kind} {wanted!r}", code=f"unknown_{kind}", hint=hint)
+
+
+def unknown_role(wanted: str, known: Sequence[str]) -> CommandError:
+    """The error for a role that there is not: a person is told which there are."""
+    error = unknown(wanted, known, kind="role")
+    if not nearest(wanted, known):
+        error.hint = f"There are {', '.join(known)}."
+    return error

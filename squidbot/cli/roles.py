@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from squidbot.cli.arguments import read_arguments, typed_arguments
+from squidbot.cli.errors import CommandError
 from squidbot.cli.exits import DONE, FAILED
 from squidbot.cli.grammar import Group, RoleName, ServerName
 from squidbot.cli.invocation import Invocation
@@ -245,10 +246,12 @@ def revoke(call: Invocation, role: str, server: str, tool: str) -> None:
 
 def _change(call: Invocation, role: str, server: str, tool: str, *, enabled: bool) -> None:
     call.known_server(server)
+    if not tool:
+        raise CommandError("a grant names a tool, or a glob such as '*'", code="usage")
 
     async def ask() -> tuple[str, str, list[str]]:
         async with call.door(start=False) as door:
-            await call.known_role(door, role)
+            await call.check_role(role)
             record = await door.change_grant(call.caller(None), role=role, server=server, tool=tool, enabled=enabled)
             return record, door.permissions.revision, _tools_by_server(door).get(server, [])
 

@@ -96,7 +96,7 @@ def call_tool(call: Invocation, name: str, arguments: tuple[str, ...], whole: st
 
     async def ask() -> tuple[ToolDefinition, ToolResult, float]:
         async with call.door(meant=name) as door:
-            caller = await call.known_role(door, role)
+            caller = await _acting(call, door, role, name, given)
             tool = await _wanted(door, caller, name, given)
             began = time.perf_counter()
             fitting = typed_arguments(given, tool.parameters)
@@ -131,6 +131,17 @@ def find_tool(door: "AgentMCPService", name: str) -> ToolDefinition:
             status = door.source.status(server)
             if status.state == "failed" and may_have(status.name, name):
                 raise unavailable(status) from None
+        raise
+
+
+async def _acting(
+    call: Invocation, door: "AgentMCPService", role: str | None, name: str, given: GivenArguments
+) -> Caller:
+    """Who calls; that somebody tried to in a role that there is not is recorded."""
+    try:
+        return await call.known_role(door, role)
+    except CommandError as error:
+        await door.refuse(call.caller(role), ToolId("", name), {**given.values, **given.texts}, error)
         raise
 
 

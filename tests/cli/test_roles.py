@@ -59,6 +59,27 @@ def test_what_nobody_knows_is_a_usage_error(squidbot: Squidbot) -> None:
     assert squidbot("audit", "tail", "--since", "yesterday").code == 2
 
 
+@pytest.mark.requirement("E-01", "E-03", "E-05")
+@pytest.mark.parametrize("role", ["", " ", "OPERATOR", "sayer "])
+def test_a_role_that_is_none_has_nothing_and_trying_it_is_recorded(squidbot: Squidbot, role: str) -> None:
+    """A script's forgotten variable (`--role "$ROLE"`) must not open every door."""
+    called = squidbot("tools", "call", "echo", "text=hello", "--role", role, "--json")
+    assert (called.code, called.error["code"]) == (2, "unknown_role")
+    for command in (("tools", "list"), ("roles", "explain", "echo"), ("prompts", "list"), ("resources", "list")):
+        role_given = (
+            (command[0], command[1], role, *command[2:]) if command[1] == "explain" else (*command, "--role", role)
+        )
+        assert squidbot(*role_given, "--json").error["code"] == "unknown_role"
+    [record] = squidbot("audit", "tail", "--json").json
+    assert (record["role"], record["tool"], record["outcome"]) == (role, "echo", "refused")
+
+
+def test_who_names_a_role_that_is_none_is_told_which_there_are(squidbot: Squidbot) -> None:
+    """A person at the terminal may know; a client is never told."""
+    hint = squidbot("tools", "list", "--role", "zzz", "--json").error["hint"]
+    assert {"tech_lead", "reader", "sayer", "operator"} <= set(hint.removeprefix("There are ").rstrip(".").split(", "))
+
+
 @pytest.mark.requirement("E-05", "E-10", "G-03")
 def test_every_attempt_is_on_record_with_the_promised_columns(squidbot: Squidbot, home: Path) -> None:
     """Calls, refusals, and names that are none."""
@@ -82,6 +103,8 @@ def test_every_attempt_is_on_record_with_the_promised_columns(squidbot: Squidbot
     shown = squidbot("audit", "show", called["record"])
     assert "sayer" in shown.out
     assert squidbot("audit", "show", called["record"], "--json").json == records[0]
+    assert squidbot("audit", "show", called["record"][:20], "--json").json == records[0]
+    assert squidbot("audit", "show", called["record"][0]).code == 2
 
 
 @pytest.mark.requirement("E-06", "G-03")
@@ -120,7 +143,9 @@ def test_old_records_are_pruned_and_the_rest_verifies(squidbot: Squidbot) -> Non
     assert squidbot("audit", "prune", "--before", "2000-01-01", "--json").json["removed"] == 0
     assert squidbot("audit", "prune", "--before", "0s", "--json").json["removed"] > 0
     assert squidbot("audit", "verify").code == 0
-    assert [item["kind"] for item in squidbot("audit", "tail", "--json").json] == ["prune"]
+    [record] = squidbot("audit", "tail", "--json").json
+    assert (record["kind"], record["role"], record["origin"]) == ("prune", "operator", "cli")
+    assert record["squad_member_id"].startswith("local:")
 
 
 @pytest.mark.requirement("E-08")
@@ -216,6 +241,14 @@ def test_a_grant_on_the_command_line_is_felt_and_recorded(squidbot: Squidbot) ->
     assert "Did you mean 'echo'?" in squidbot("roles", "grant", "reader", "plain", "ecko").err
     kinds = [(item["kind"], item["role"]) for item in squidbot("audit", "tail", "--json").json]
     assert kinds.count(("grant", "operator")) == 3
+
+
+@pytest.mark.requirement("E-04")
+@pytest.mark.parametrize("grant", [("", "plain", "echo"), ("operator", "plain", "echo"), ("reader", "plain", "")])
+def test_a_grant_that_could_never_mean_anything_is_not_made(squidbot: Squidbot, grant: tuple[str, ...]) -> None:
+    """It would stand in the database, and in the record, as if it did."""
+    assert squidbot("roles", "grant", *grant).code == 2
+    assert squidbot("audit", "tail", "--json").json == []
 
 
 def test_roles_with_all_three_legs_are_named(squidbot: Squidbot) -> None:

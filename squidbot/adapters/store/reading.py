@@ -74,6 +74,14 @@ def find(database: Database, name: str) -> ToolExecution | None:
     return record_of(found[0]) if found else None
 
 
+def find_by_beginning(database: Database, beginning: str) -> ToolExecution | None:
+    """The one record whose id begins so; none if there are several."""
+    wanted = clean(beginning)
+    with database.connect() as connection:
+        found = fetch(connection, f"{_SELECT} WHERE SUBSTR(id, 1, ?) = ? LIMIT 2", (len(wanted), wanted))
+    return record_of(found[0]) if len(found) == 1 else None
+
+
 def usage(database: Database, wanted: RecordFilter) -> list[Usage]:
     """What each role made of each tool; prompts, grants and the like are not counted unless asked for by kind."""
     if wanted.kind is None:

@@ -113,9 +113,15 @@ class SQLStore:
         """Matching records, newest first, and what to give as `before` for older ones. Raises NotRecorded."""
         return await self._read(partial(reading.page, self._database, wanted, newest, before))
 
-    async def follow(self, wanted: RecordFilter = _EVERYTHING) -> AsyncGenerator[ToolExecution, None]:
-        """Matching records as they come, from now on. Raises NotRecorded."""
-        after = await self._read(partial(reading.heads, self._database))
+    async def heads(self) -> dict[str, int]:
+        """How far every chain has come. Raises NotRecorded."""
+        return await self._read(partial(reading.heads, self._database))
+
+    async def follow(
+        self, wanted: RecordFilter = _EVERYTHING, *, after: Mapping[str, int] | None = None
+    ) -> AsyncGenerator[ToolExecution, None]:
+        """Matching records as they come: past the heads given, else from now on. Raises NotRecorded."""
+        after = dict(await self.heads() if after is None else after)
         while True:
             for record in await self._read(partial(reading.later, self._database, wanted, after)):
                 yield record
@@ -124,6 +130,10 @@ class SQLStore:
     async def get(self, name: str) -> ToolExecution | None:
         """The record with this id. Raises NotRecorded."""
         return await self._read(partial(reading.find, self._database, name))
+
+    async def get_by_beginning(self, beginning: str) -> ToolExecution | None:
+        """The one record whose id begins so; none if there are several. Raises NotRecorded."""
+        return await self._read(partial(reading.find_by_beginning, self._database, beginning))
 
     async def usage(self, wanted: RecordFilter = _EVERYTHING) -> list[Usage]:
         """What each role made of each tool. Raises NotRecorded."""
