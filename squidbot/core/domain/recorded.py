@@ -20,12 +20,13 @@ _LONGEST_MESSAGE = 2_000
 _LONGEST_NAME = 256
 _MOST_PARTS = 5_000
 _FEW = 32
+_LINE_ENDS = {9: r"\t", 10: r"\n", 13: r"\r"}
 _NUMBERS = frozenset({int, float, bool, type(None)})
 
 
 def stored(value: Any, redactor: Redactor) -> str:
     """A JSON tree as a record keeps it. What is too large is cut, with its size and digest."""
-    text = redactor.json(value if _is_small(value) else _bounded(value, [_MOST_PARTS]))
+    text = redactor.json(value if _is_small(value) else _bounded(value, [_MOST_PARTS], redactor))
     if len(text) <= LIMIT:
         return text
     return json.dumps(_cut(text), ensure_ascii=False, separators=(",", ":"))
@@ -78,7 +79,10 @@ def known_out(value: Any, redactor: Redactor) -> Any:
         case str():
             return redactor.known(value)
         case Mapping():
-            return {key: known_out(part, redactor) for key, part in value.items()}
+            return {
+                redactor.known(key) if isinstance(key, str) else key: known_out(part, redactor)
+                for key, part in value.items()
+            }
         case list() | tuple():
             return [known_out(part, redactor) for part in value]
         case _:
@@ -91,10 +95,15 @@ def stored_message(text: str, redactor: Redactor) -> str:
     return visible(short, newlines=False)[:_LONGEST_MESSAGE]
 
 
+def stored_name(text: str, redactor: Redactor) -> str:
+    """A name that somebody gave: seen whole, whatever is in it, but without secrets, and not without end."""
+    return _shown(redactor.name(text[: 8 * _LONGEST_NAME]))
+
+
 @lru_cache(maxsize=4_096)
-def stored_name(text: str) -> str:
-    """A name that somebody gave: seen whole, whatever is in it, but not without end."""
-    shown = visible(text[: 2 * _LONGEST_NAME], newlines=False)
+def _shown(text: str) -> str:
+    # Spaces stay as they are: `git_push ` is not `git_push`, and was refused for it.
+    shown = visible(text[: 2 * _LONGEST_NAME].translate(_LINE_ENDS))
     return shown if len(shown) <= _LONGEST_NAME else f"{shown[:_LONGEST_NAME]}…"
 
 
@@ -116,10 +125,16 @@ def _without(block: Content, redactor: Redactor) -> Content:
     match block:
         case TextContent(text=text):
             return TextContent(redactor.known(text))
-        case BinaryContent(text=str(text)):
-            return replace(block, text=redactor.known(text))
-        case _:
-            return block
+        case BinaryContent(data=data, text=text):
+            return replace(
+                block,
+                uri=known_out(block.uri, redactor),
+                name=known_out(block.name, redactor),
+                data=None if data is None else redactor.known_bytes(data),
+                text=None if text is None else redactor.known(text),
+            )
+        case ImageContent(data=data) | AudioContent(data=data):
+            return replace(block, data=redactor.known_bytes(data))
 
 
 def _is_small(value: Any) -> bool:
@@ -131,27 +146,32 @@ def _is_small(value: Any) -> bool:
     )
 
 
-def _bounded(value: Any, left: list[int]) -> Any:
+def _bounded(value: Any, left: list[int], redactor: Redactor) -> Any:
     """The tree with its long strings cut and no more than so many parts: quick to write down, however large it was."""
     left[0] -= 1
     if left[0] < 0:
         return "…"
     match value:
         case str() if len(value) > 4 * LIMIT:
-            return _cut(value)
+            # Without secrets before it is cut: half of one would not be known again.
+            return _ends(value, redactor.text(value[: 4 * LIMIT]), redactor.text(value[-LIMIT:]))
         case bytes():
             return _digest(value)
         case Mapping():
-            return {str(key): _bounded(part, left) for key, part in list(value.items())[: max(left[0], 0)]}
+            return {str(key): _bounded(part, left, redactor) for key, part in list(value.items())[: max(left[0], 0)]}
         case list() | tuple():
-            return [_bounded(part, left) for part in value[: max(left[0], 0)]]
+            return [_bounded(part, left, redactor) for part in value[: max(left[0], 0)]]
         case _:
             return value
 
 
 def _cut(text: str) -> dict[str, Any]:
+    return _ends(text, text, text)
+
+
+def _ends(text: str, head: str, tail: str) -> dict[str, Any]:
     raw = text.encode("utf-8", "backslashreplace")
-    return {"cut": True, **_digest(raw), "head": text[: LIMIT - 2 * _TAIL], "tail": text[-_TAIL:]}
+    return {"cut": True, **_digest(raw), "head": head[: LIMIT - 2 * _TAIL], "tail": tail[-_TAIL:]}
 
 
 def _digest(data: bytes) -> dict[str, Any]:

@@ -8,6 +8,7 @@ leaves a mark, `[redacted:3fa9c1]`, which is equal for equal secrets and tells n
 import base64
 import hashlib
 import hmac
+import html
 import json
 import re
 from collections.abc import Collection, Iterator, Mapping
@@ -19,6 +20,9 @@ MIN_LENGTH = 4
 _LEAST_ENCODED = 8
 """Shorter base64 is found in texts that have nothing to do with it."""
 _PIECE = 12
+_ESCAPE = re.compile("%[0-9A-F]{2}")
+_AS_IN_HTML = {ord(char): f"\\u{ord(char):04x}" for char in "<>&"}
+"""How Go, among others, writes these in JSON."""
 
 _WORD = r"[A-Za-z0-9_-]"
 _IN_QUERY = (
@@ -83,6 +87,15 @@ _NAME = re.compile(
 _NO_SECRET = re.compile(
     r"(?:^|[-_. ])(?:page|next|cursor|continuation|sync|progress|cancel(?:lation)?)[-_. ]token$", re.IGNORECASE
 )
+_BEGINS = re.compile(r"(?<=[dDeEnNsStTyY\\])[\"']\s*:\s*(\\*[\"'])")
+"""Where, in JSON inside of a text, a name ends and a string begins; inside of a string there are backslashes before."""
+_ENDINGS = (
+    *("password", "passwd", "passphrase", "pwd", "secret", "secrets", "token", "authorization", "cookie", "cookies"),
+    *("key", "credential", "credentials"),
+)
+_LAST_NAME = re.compile(r"[\w .-]{1,64}\Z")
+_TYPES = frozenset({"string", "number", "integer", "boolean", "object", "array", "null"})
+_MOST_NAMES = 4_096
 _HINTS = ("pass", "pwd", "secret", "token", "authorization", "cookie", "key", "credential")
 
 
@@ -103,6 +116,8 @@ class Redactor:
         self._plain: tuple[tuple[str, str], ...] = ()
         """Those that have to be looked for one by one."""
         self._pieces: frozenset[str] = frozenset()
+        self._raw: tuple[bytes, ...] = ()
+        self._names: dict[str, str] = {}
 
     @property
     def knows_any(self) -> bool:
@@ -111,11 +126,27 @@ class Redactor:
 
     def text(self, text: str) -> str:
         """`text` without known secrets and without what looks like one."""
-        text = self.known(text)
-        for hints, shape in (*_TOKENS, *_PLACES) if _has_run(text) else _PLACES:
-            if any(hint in text for hint in hints):
-                text = shape.sub(self._marked, text)
-        return text
+        text = self._shapeless(text)
+        return self._told(text) if ('":' in text or "':" in text) and _tells(text) else text
+
+    def name(self, text: str) -> str:
+        """As `text`, for names, of which the same few come again and again."""
+        if len(self._secrets) != self._count:
+            self._learn()
+        found = self._names.get(text)
+        if found is None:
+            if len(self._names) >= _MOST_NAMES:
+                self._names.clear()
+            found = self._names[text] = self.text(text)
+        return found
+
+    def known_bytes(self, data: bytes) -> bytes:
+        """`data` without the secrets of the settings."""
+        if len(self._secrets) != self._count:
+            self._learn()
+        if not any(raw in data for raw in self._raw):
+            return data
+        return self.known(data.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
 
     def known(self, text: str) -> str:
         """`text` without the secrets of the settings, in whatever form."""
@@ -140,7 +171,9 @@ class Redactor:
             case str():
                 return self.mark(value) if value and key and names_a_secret(key) else self.text(value)
             case Mapping():
-                return {self.text(str(name)): self.tree(part, str(name)) for name, part in value.items()}
+                # All that stands under `cookies` is one; but a schema says of `password` only what it must be.
+                above = key if key and names_a_secret(key) and value.get("type") not in _TYPES else ""
+                return {self.text(str(name)): self.tree(part, above or str(name)) for name, part in value.items()}
             case list() | tuple():
                 return [self.tree(part, key) for part in value]
             case _:
@@ -149,10 +182,9 @@ class Redactor:
     def json(self, value: Any) -> str:
         """A JSON tree as text, without secrets."""
         text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
-        lower = text.lower()
-        if any(hint in lower for hint in _HINTS):
+        if _tells(text):
             text = json.dumps(self.tree(value), ensure_ascii=False, separators=(",", ":"), default=str)
-        return self.text(text).encode("utf-8", "backslashreplace").decode()
+        return self._shapeless(text).encode("utf-8", "backslashreplace").decode()
 
     def mark(self, secret: str) -> str:
         """What stands in the place of `secret`; the same for the same one."""
@@ -163,6 +195,32 @@ class Redactor:
     def _marked(self, found: re.Match[str]) -> str:
         return found.group() if found.group().startswith("[redacted:") else self.mark(found.group())
 
+    def _shapeless(self, text: str) -> str:
+        text = self.known(text)
+        for hints, shape in (*_TOKENS, *_PLACES) if _has_run(text) else _PLACES:
+            if any(hint in text for hint in hints):
+                text = shape.sub(self._marked, text)
+        return text
+
+    def _told(self, text: str) -> str:
+        """`text` without the strings that stand under a telling name in JSON inside of it, as most answers are."""
+        kept, done = [], 0
+        lower = text.replace("\u0130", "i").lower()  # the one letter that becomes two
+        for found in _BEGINS.finditer(text):
+            end = found.start()
+            while end and text[end - 1] == "\\":
+                end -= 1
+            if end < done or not lower.endswith(_ENDINGS, done, end):
+                continue
+            name = _LAST_NAME.search(text[max(end - 64, 0) : end])
+            begin = found.end()
+            close = _end_of_string(text, begin, found[1])
+            value = text[begin:close]
+            if close > begin and name and names_a_secret(name.group()) and not value.startswith("[redacted:"):
+                kept += [text[done:begin], self.mark(value)]
+                done = close
+        return "".join([*kept, text[done:]]) if kept else text
+
     def _learn(self) -> None:
         secrets = set(self._secrets)
         self._count = len(secrets)
@@ -171,18 +229,30 @@ class Redactor:
         self._forms = tuple(sorted(forms.items(), key=lambda item: (-len(item[0]), item[0])))
         long = {form for form in forms if len(form) >= 2 * _PIECE and _has_run(form)}
         self._plain = tuple(item for item in self._forms if item[0] not in long)
+        self._raw = tuple(secret.encode("utf-8", "surrogatepass") for secret in secrets if len(secret) >= MIN_LENGTH)
+        self._names.clear()
         self._pieces = frozenset(form[at : at + _PIECE] for form in long for at in range(len(form) - _PIECE + 1))
 
 
 def _forms(secret: str) -> Iterator[str]:
-    """A secret as it may be found: plain, in JSON, in a url, in base64 at each of the three places it can begin."""
+    """A secret as it may be found: plain, in HTML, in JSON and JSON inside of that, in a url, in hexadecimal digits, in base64.
+
+    Base64 has three places at which it can begin.
+    """
     if len(secret) < MIN_LENGTH:
         return
     yield secret
+    yield html.escape(secret)
+    yield html.escape(secret, quote=False)
     for ascii_only in (True, False):
-        yield json.dumps(secret, ensure_ascii=ascii_only)[1:-1]
+        once = json.dumps(secret, ensure_ascii=ascii_only)[1:-1]
+        for text in (once, once.replace("/", "\\/"), once.translate(_AS_IN_HTML)):
+            yield text
+            yield json.dumps(text, ensure_ascii=ascii_only)[1:-1]
     raw = secret.encode("utf-8", "surrogatepass")
-    yield from (quote(raw, safe=""), quote(raw), quote_plus(raw))
+    for text in (quote(raw, safe=""), quote(raw), quote_plus(raw)):
+        yield text
+        yield _ESCAPE.sub(lambda found: found.group().lower(), text)
     for before in range(3):
         # What the bytes before and after contribute to the first and last digits is cut away.
         start = (0, 2, 3)[before]
@@ -194,3 +264,18 @@ def _forms(secret: str) -> Iterator[str]:
             yield core.replace("+", "-").replace("/", "_")
     if len(raw) >= _LEAST_ENCODED:
         yield raw.hex()
+        yield raw.hex().upper()
+
+
+def _end_of_string(text: str, begin: int, quote: str) -> int:
+    """Where the string that begins there ends; -1 if it does not."""
+    at = text.find(quote, begin)
+    while at > begin and text[at - 1] == "\\":
+        at = text.find(quote, at + 1)
+    return at
+
+
+def _tells(text: str) -> bool:
+    """Whether any name that tells a secret can be in the text."""
+    lower = text.lower()
+    return any(hint in lower for hint in _HINTS)

@@ -148,3 +148,72 @@ def test_many_secrets_are_found_as_surely_as_one(secrets: list[str], data: st.Da
     chosen = data.draw(st.sampled_from(secrets))
     text = data.draw(st.text(max_size=50)) + chosen + data.draw(st.text(max_size=50))
     assert chosen not in Redactor(secrets).known(text)
+
+
+@pytest.mark.requirement("E-05")
+@pytest.mark.parametrize(
+    "form",
+    [
+        json.dumps(json.dumps(SECRET)),
+        json.dumps(json.dumps(SECRET, ensure_ascii=False), ensure_ascii=False),
+        json.dumps(SECRET).replace("/", "\\/"),
+        quote(SECRET, safe="").lower(),
+        SECRET.encode().hex().upper(),
+        "p@ss/w0rd+&quot;quoted&quot; ünïcode",
+    ],
+)
+def test_a_known_secret_is_found_as_other_languages_write_it(form: str) -> None:
+    """An answer is JSON inside of a record that is JSON; .NET writes %2f, PHP writes \\/, a page writes &quot;."""
+    redacted = Redactor([SECRET]).text(f"before {form} after")
+    assert "w0rd" not in redacted
+    assert "quoted" not in redacted
+    assert redacted.startswith("before ")
+    assert redacted.endswith(" after")
+
+
+@pytest.mark.requirement("E-05")
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"password": "hunter2"}',
+        '{"user":"me","dbPassword":"hunter2","n":1}',
+        "{'token': 'hunter2'}",
+        '[{"a": "{\\"client_secret\\": \\"hunter2\\"}"}]',
+        json.dumps({"a": json.dumps({"b": json.dumps({"Cookie": 'hunter2"; path="/x'})})}),
+    ],
+)
+def test_json_inside_of_a_text_is_read_by_its_names(text: str) -> None:
+    """Most tools answer with a text that is JSON: its passwords are as plain as those of a tree."""
+    redacted = Redactor().text(text)
+    assert "hunter2" not in redacted
+    assert "[redacted:" in redacted
+    assert len(redacted) < len(text) + 20
+    inner = json.loads(Redactor().json({"content": [{"text": text}]}))["content"][0]["text"]
+    assert "hunter2" not in inner
+
+
+@pytest.mark.requirement("E-05")
+def test_what_is_inside_of_a_secret_thing_is_secret_and_a_schema_is_none() -> None:
+    """`cookies` has one of them under each name; `properties` has only the names."""
+    schema = {"properties": {"password": {"type": "string", "description": "at least 8 letters"}}}
+    kept = json.loads(Redactor().json({"cookies": {"session": "hunter2"}, "secret": [{"value": "abc"}], **schema}))
+    assert kept["cookies"]["session"].startswith("[redacted:")
+    assert kept["secret"][0]["value"].startswith("[redacted:")
+    assert kept["properties"] == schema["properties"]
+
+
+@given(st.text(), st.text(min_size=1), st.text())
+def test_json_stays_json_whatever_is_taken_out(before: str, value: str, after: str) -> None:
+    """A record that cannot be parsed is no record."""
+    tree = {"text": json.dumps({"a": before, "password": value, "b": after}), "token": value}
+    kept = json.loads(Redactor().json(tree))
+    assert json.loads(kept["text"])["password"].startswith("[redacted:")
+
+
+def test_bytes_lose_the_secrets_of_the_settings_and_nothing_else() -> None:
+    """A file that a server sends may have one inside."""
+    redactor = Redactor([SECRET])
+    data = b"\x00\xff\x80" + SECRET.encode() + b"\xc3\x28\x00"
+    redacted = redactor.known_bytes(data)
+    assert redacted == b"\x00\xff\x80" + redactor.mark(SECRET).encode() + b"\xc3\x28\x00"
+    assert redactor.known_bytes(redacted) is redacted
