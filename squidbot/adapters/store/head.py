@@ -37,9 +37,22 @@ class HeadFile:
         except FileNotFoundError:
             return None
 
-    def set_aside(self) -> list[Path]:
-        """Heads of trails that were replaced by another while nobody said so."""
-        return sorted(self.path.parent.glob("audit.head.*"))
+    def set_aside(self) -> dict[Path, Head | None]:
+        """Heads that the trail did not go on from, though nobody said so; None for what is no head."""
+        found: dict[Path, Head | None] = {}
+        for path in sorted(self.path.parent.glob("audit.head.*")):
+            try:
+                found[path] = _parse(path.read_bytes())
+            except ValueError:
+                found[path] = None
+        return found
+
+    def miss(self, head: Head) -> None:
+        """Keep a head that is not in the trail any more, for `audit verify` to report."""
+        try:
+            self._keep(head.hash, _render(head))
+        except OSError as error:
+            logger.warning("{} is not in the trail any more, and that cannot be noted: {}", head, error.strerror)
 
     def write(self, head: Head) -> None:
         """Note a committed head. The commit stands whatever comes of this, so a failure is only logged, once."""
@@ -64,20 +77,26 @@ class HeadFile:
             os.close(number)
 
     def _replace(self, number: int, head: Head) -> None:
+        written = os.pread(number, _SIZE, 0)
         try:
-            before = _parse(os.pread(number, _SIZE, 0))
+            before = _parse(written)
         except ValueError:
             before = None
+            self._keep("unreadable", written)
         if before is not None and before.first_hash != head.first_hash:
-            aside = self.path.with_name(f"audit.head.{before.first_hash[:12]}")
-            aside.write_bytes(_render(before))
-            logger.warning(
-                "{} was of another trail with {} rows; it is now {}, and `audit verify` reports it until you move it away",
-                *(self.path, before.sequence, aside.name),
-            )
+            self._keep(before.first_hash, _render(before))
         elif before is not None and before.sequence >= head.sequence:
             return
         os.pwrite(number, _render(head), 0)
+
+    def _keep(self, name: str, data: bytes) -> None:
+        aside = self.path.with_name(f"audit.head.{name[:12]}")
+        aside.write_bytes(data)
+        logger.warning(
+            "the trail did not go on from where {} says it was; that is now {}, and `audit verify` reports it until you "
+            "move it away",
+            *(self.path, aside.name),
+        )
 
 
 def _render(head: Head) -> bytes:

@@ -34,8 +34,8 @@ class Ledger:
         self._chain = chain
         self._records: list[Row] = []
         self._intents: list[Row] = []
-        self.sequence, self.hash, self._first_hash = self._lock()
-        self._registered = bool(self._first_hash)
+        self.sequence, self.hash, self.first_hash = self._lock()
+        self._registered = bool(self.first_hash)
 
     def add_record(self, record: ToolExecution) -> int:
         """Put a closed record at the end; its sequence."""
@@ -49,6 +49,16 @@ class Ledger:
         self._intents.append(row)
         return self._advance(row)
 
+    def goes_on_from(self, head: Head) -> bool:
+        """Whether what was the head once is still in the trail, or was pruned."""
+        if (self.sequence, self.hash) == (head.sequence, head.hash):
+            return True
+        query = "SELECT base_sequence, base_hash FROM audit_chains WHERE chain = ?"
+        base, base_hash = fetch(self.connection, query, (self._chain,))[0]
+        if head.sequence <= base:
+            return bool(head.sequence < base or head.hash == base_hash)
+        return hash_at(self.connection, self._chain, head.sequence) == head.hash
+
     def flush(self) -> Head | None:
         """Write what was added, and the head with it; None if nothing was."""
         if not self._records and not self._intents:
@@ -61,14 +71,14 @@ class Ledger:
         run(
             self.connection,
             "UPDATE audit_chains SET sequence = ?, hash = ?, first_hash = ? WHERE chain = ?",
-            (self.sequence, self.hash, self._first_hash, self._chain),
+            (self.sequence, self.hash, self.first_hash, self._chain),
         )
-        return Head(self._chain, self.sequence, self.hash, self._first_hash)
+        return Head(self._chain, self.sequence, self.hash, self.first_hash)
 
     def _advance(self, row: Row) -> int:
         self.sequence += 1
         self.hash = row[-1]
-        self._first_hash = self._first_hash or self.hash
+        self.first_hash = self.first_hash or self.hash
         return self.sequence
 
     def _lock(self) -> tuple[int, str, str]:
@@ -91,11 +101,11 @@ class Ledger:
             run(self.connection, "SELECT pg_advisory_xact_lock(?)", (_REGISTRY_LOCK,))
         last = fetch(self.connection, "SELECT sequence, hash FROM audit_registry ORDER BY sequence DESC LIMIT 1")
         sequence, previous = (last[0][0] + 1, last[0][1]) if last else (1, GENESIS)
-        digest = registry_hash(previous, sequence=sequence, chain=self._chain, first_hash=self._first_hash)
+        digest = registry_hash(previous, sequence=sequence, chain=self._chain, first_hash=self.first_hash)
         run(
             self.connection,
             "INSERT INTO audit_registry (sequence, chain, first_hash, hash) VALUES (?, ?, ?, ?)",
-            (sequence, self._chain, self._first_hash, digest),
+            (sequence, self._chain, self.first_hash, digest),
         )
 
 

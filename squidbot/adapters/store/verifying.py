@@ -2,10 +2,12 @@
 
 import json
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from loguru import logger
 from sqlalchemy import Connection
 
 from squidbot.adapters.store.chain import (
@@ -59,6 +61,7 @@ class Verifier:
         self._connection = connection
         self.rows = 0
         self.chains = 0
+        self._chains: dict[str, Chain] = {}
 
     def verify(self, outside: Head | None) -> None:
         """Raise Broken for the first thing that is wrong; `outside` is the head that was kept in a file."""
@@ -70,7 +73,23 @@ class Verifier:
             self._walk(chain)
             self.chains += 1
         if outside is not None:
-            self._check_outside(outside, chains)
+            self._check_outside(outside, chains, "audit.head")
+        self._chains = chains
+
+    def check_set_aside(self, heads: Mapping[Path, Head | None]) -> None:
+        """Raise Broken for the first head that the trail did not go on from. After `verify`."""
+        for path, head in heads.items():
+            if head is None:
+                raise Broken(f"changed: {path.name} cannot be read", chain=None, sequence=None)
+            chain = self._chains.get(head.chain)
+            if chain is None or chain.first_hash != head.first_hash:
+                raise Broken(
+                    f"gone: the trail that {path.name} speaks of was replaced by this one; "
+                    "if that was on purpose, move that file away",
+                    chain=None,
+                    sequence=None,
+                )
+            self._check_outside(head, self._chains, path.name)
 
     def _walk(self, chain: Chain) -> None:
         """Follow the hashes through both tables at once."""
@@ -129,21 +148,21 @@ class Verifier:
                 sequence=chain.base_sequence + 1,
             )
 
-    def _check_outside(self, outside: Head, chains: dict[str, Chain]) -> None:
+    def _check_outside(self, outside: Head, chains: dict[str, Chain], file: str) -> None:
         chain = chains.get(outside.chain)
         if chain is None or chain.first_hash != outside.first_hash:
             raise Broken(
-                "gone: audit.head is of another trail than this one", chain=outside.chain, sequence=outside.sequence
+                f"gone: {file} is of another trail than this one", chain=outside.chain, sequence=outside.sequence
             )
         if outside.sequence > chain.sequence:
             raise Broken(
-                f"cut off: the trail ends here, and audit.head says that it went on to {outside.sequence}",
+                f"cut off: the trail ends here, and {file} says that it went on to {outside.sequence}",
                 chain=chain.name,
                 sequence=chain.sequence + 1,
             )
         if outside.sequence >= chain.base_sequence and self._hash_at(chain, outside.sequence) != outside.hash:
             raise Broken(
-                "changed: the row is not the one that audit.head knows", chain=chain.name, sequence=outside.sequence
+                f"changed: the row is not the one that {file} knows", chain=chain.name, sequence=outside.sequence
             )
 
     def _check_registry(self, chains: dict[str, Chain]) -> None:
@@ -203,7 +222,9 @@ def verify(database: Database, head_file: HeadFile) -> Verification:
             outside = _outside(head_file)
             with transaction(connection, database.snapshot):
                 verifier.verify(outside)
-            _check_set_aside(head_file)
+                verifier.check_set_aside(head_file.set_aside())
+            if outside is None and verifier.rows:
+                logger.warning("there is no {}: a tail that was cut off with its head cannot be missed", head_file.path)
         except Broken as broken:
             finding = broken.finding
         except sqlite3.DatabaseError as error:
@@ -219,16 +240,6 @@ def _outside(head_file: HeadFile) -> Head | None:
         return head_file.read()
     except ValueError:
         raise Broken("changed: audit.head cannot be read", chain=None, sequence=None) from None
-
-
-def _check_set_aside(head_file: HeadFile) -> None:
-    for path in head_file.set_aside():
-        raise Broken(
-            f"gone: the trail that {path.name} speaks of was replaced by this one; "
-            "if that was on purpose, move that file away",
-            chain=None,
-            sequence=None,
-        )
 
 
 def _misplaced(chain: Chain, expected: int, record: Row | None, intent: Row | None) -> Broken:

@@ -52,6 +52,8 @@ class Writer:
         self._held = False
         self._owns = False
         self._doubts = Doubts()
+        self._last: Head | None = None
+        """Where the trail was when we last saw it: it must go on from there."""
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -137,6 +139,7 @@ class Writer:
             self._hold(connection)
         with transaction(connection, self._database.begin):
             ledger = Ledger(connection, self._database, self._database.chain)
+            missed = self._missed(ledger)
             settled = self._doubts.settle(
                 ledger, {entry.work.id for entry in batch if isinstance(entry.work, ToolExecution)}
             )
@@ -155,14 +158,27 @@ class Writer:
                 answers.append((entry.future, value))
             head = ledger.flush()
             marked = self._mark(connection, begun, ledger.sequence)
+        if missed is not None:
+            self._head_file.miss(missed)
         self._doubts.forget(settled)
         self._marked = marked
         self._open.update(begun)
         for name in (*ended, *settled):
             self._open.pop(name, None)
         if head is not None:
+            self._last = head
             self._head_file.write(head)
         return answers
+
+    def _missed(self, ledger: Ledger) -> Head | None:
+        """The head that we knew, if the trail no longer has it: then somebody cut it off, or wrote it anew.
+
+        Of another trail altogether tells the file itself, when it is written.
+        """
+        last = self._last
+        if last is None or last.first_hash != ledger.first_hash or ledger.goes_on_from(last):
+            return None
+        return last
 
     def _mark(self, connection: Connection, begun: dict[str, int], sequence: int) -> int | None:
         """Note that calls of ours may be open, and since when."""
@@ -209,6 +225,10 @@ class Writer:
             connection = self._database.connect()
             self._connection = connection
             self._marked, self._held = None, False
+            # Read before the trail is: it is never ahead of what is then seen there.
+            with contextlib.suppress(OSError, ValueError):  # a spoilt one is told when it is written
+                known = self._head_file.read()
+                self._last = known if known is not None and known.chain == self._database.chain else self._last
             if self._open:
                 self._hold(connection)
             recover(connection, self._database, but=self.owner, on_commit=self._head_file.write)

@@ -123,6 +123,65 @@ async def test_a_tail_that_was_cut_off_with_its_head_is_missed_outside(place: Pl
     assert (await verified(place)).ok
 
 
+CUT = (
+    f"DELETE FROM {RECORDS} WHERE sequence > 8",
+    f"DELETE FROM {INTENTS} WHERE sequence > 8",
+    f"UPDATE audit_chains SET sequence = 8, hash = (SELECT hash FROM {RECORDS} WHERE sequence = 8)",
+)
+
+
+@pytest.mark.requirement("E-06")
+@pytest.mark.parametrize("meanwhile", ["stopped", "running"])
+async def test_a_tail_that_was_cut_off_is_still_missed_when_the_trail_has_grown_past_it(
+    meanwhile: str, place: Place
+) -> None:
+    """Whoever cuts off what they did need only wait until others have made as many calls."""
+    async with place.store() as store:
+        for _ in range(5):
+            await call(store)
+        if meanwhile == "running":
+            tamper(place, *CUT)
+            for _ in range(5):
+                await call(store)
+    if meanwhile == "stopped":
+        tamper(place, *CUT)
+        async with place.store() as store:
+            for _ in range(5):
+                await call(store)
+    found = await verified(place)
+    assert found.first_bad is not None
+    assert found.first_bad["sequence"] == 10
+    assert found.first_bad["reason"].startswith("changed: the row is not the one that audit.head.")
+    for path in place.state.glob("audit.head.*"):
+        path.unlink()
+    assert (await verified(place)).ok
+
+
+@pytest.mark.requirement("E-06")
+async def test_a_spoilt_head_is_not_healed_in_silence(place: Place) -> None:
+    """The next record would otherwise wipe away the trace."""
+    await written(place)
+    (place.state / "audit.head").write_text("nonsense")
+    async with place.store() as store:
+        await call(store)
+        found = await store.verify()
+    assert found.first_bad is not None
+    assert found.first_bad["reason"] == "changed: audit.head.unreadable cannot be read"
+
+
+@pytest.mark.requirement("E-06", "E-12")
+async def test_what_was_pruned_is_not_missed(place: Place) -> None:
+    """A gateway that slept while somebody pruned knows a head that is gone for good reason."""
+    async with place.store() as sleeping:
+        await call(sleeping)
+        async with place.store() as store:
+            await call(store)
+            await store.prune("9999")
+        await call(sleeping)
+        assert (await sleeping.verify()).ok
+    assert not list(place.state.glob("audit.head.*"))
+
+
 @pytest.mark.requirement("E-06")
 async def test_a_trail_that_was_written_anew_is_not_the_one_that_was_known(sqlite_place: Place) -> None:
     """Whoever can hash can make another chain that fits in itself."""
