@@ -19,6 +19,7 @@ from squidbot.core.domain.content import text_of
 from squidbot.core.domain.errors import (
     InvalidArguments,
     NotRecorded,
+    Problem,
     SquidbotError,
     ToolNotPermitted,
     UnknownTool,
@@ -181,7 +182,13 @@ class AgentMCPService:
         Raises ToolNotPermitted, UnknownTool, InvalidArguments, RateLimited, NotRecorded; a failure of the tool or of
         its server is a result with `is_error`.
         """
-        caller, which = _caller(role), ToolId(server, tool)
+        caller, which = _caller(role), ToolId(str(server), str(tool))
+        if arguments is not None and not _is_object(arguments):
+            error = InvalidArguments(
+                f"the arguments of {which} do not fit:", [Problem("", "must be an object: names and their values")]
+            )
+            await self.refuse(caller, which, {}, error)
+            raise error
         try:
             await self.permissions.refresh(caller)
         except anyio.get_cancelled_exc_class():
@@ -426,8 +433,19 @@ class AgentMCPService:
             raise
 
 
-def _caller(role: Caller | str) -> Caller:
-    return role if isinstance(role, Caller) else Caller(role)
+def _caller(role: object) -> Caller:
+    """Who is meant; what is no role's name, None for one, is nobody's."""
+    match role:
+        case Caller():
+            return role
+        case str():
+            return Caller(role)
+        case _:
+            return Caller("")
+
+
+def _is_object(arguments: object) -> bool:
+    return isinstance(arguments, Mapping)
 
 
 def _not_permitted(caller: Caller, what: str, reason: str) -> ToolNotPermitted:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from squidbot.core.domain.audit import Grants
 from squidbot.core.domain.callers import OPERATOR, Caller
 from squidbot.core.domain.roles import Decision, MCPToolMapper
 from squidbot.core.domain.tools import ToolId
@@ -19,7 +20,7 @@ class Permissions:
         self.mapper = mapper
         self._grants = grants
         self._clock = clock
-        self._version: int | None = None
+        self._seen: Grants | None = None
         self._read = float("-inf")
         self.on_change: Callable[[], None] = lambda: None
         """Hears that grants were changed by somebody else, in another process perhaps."""
@@ -31,12 +32,13 @@ class Permissions:
         """
         if caller is not None and caller.is_operator:
             return
-        if not now and self._version is not None and self._clock.monotonic() - self._read < _STALE:
+        if not now and self._seen is not None and self._clock.monotonic() - self._read < _STALE:
             return
         self._read = self._clock.monotonic()
         grants = await self._grants.load()
-        if grants.version != self._version:
-            first, self._version = self._version is None, grants.version
+        # Not the version alone: who changes a row by hand does not count.
+        if grants != self._seen:
+            first, self._seen = self._seen is None, grants
             self.mapper = self.mapper.with_changes(grants.changes)
             if not first and not told:
                 self.on_change()

@@ -328,6 +328,44 @@ async def test_a_grant_is_felt_without_a_restart_and_is_itself_recorded() -> Non
     assert before != called.revision != refused.revision
 
 
+@pytest.mark.requirement("E-04")
+async def test_a_grant_that_was_changed_in_the_table_itself_is_felt_too() -> None:
+    """The table is promised: who changes a row with a database client counts no versions."""
+    world = World([FakeTool("git", "git_log")])
+    with pytest.raises(ToolNotPermitted):
+        await world.door.execute_tool("designer", "git", "git_log")
+    world.grants.changes["designer", "git", "git_log"] = True
+    world.clock.now += 1.1
+    assert (await world.door.execute_tool("designer", "git", "git_log")).text == "done"
+    world.grants.changes["designer", "git", "git_log"] = False
+    world.clock.now += 1.1
+    with pytest.raises(ToolNotPermitted, match="revoked in the database"):
+        await world.door.execute_tool("designer", "git", "git_log")
+
+
+@pytest.mark.requirement("E-03", "E-05")
+@pytest.mark.parametrize("role", [None, "", 0, ["tech_lead"], b"tech_lead"])
+async def test_what_is_no_role_at_all_is_refused_as_any_other(role: Any) -> None:
+    """A program that found no role must not find a way instead, nor an error that nobody expects."""
+    world = World([tool := FakeTool("git", "git_log")])
+    with pytest.raises(PermissionError):
+        await world.door.execute_tool(role, "git", "git_log")
+    assert world.door.get_available_tools(role) == {}
+    assert tool.calls == []
+    assert [record.outcome for record in world.log.closed] == ["refused"]
+
+
+@pytest.mark.requirement("E-05")
+@pytest.mark.parametrize("arguments", [[1], "text", 3])
+async def test_arguments_that_are_no_object_are_refused_and_recorded(arguments: Any) -> None:
+    """A model that answers with a list gets an error that it can read."""
+    world = World([tool := FakeTool("git", "git_log")])
+    with pytest.raises(InvalidArguments, match="must be an object"):
+        await world.door.execute_tool("tech_lead", "git", "git_log", arguments)
+    assert tool.calls == []
+    assert [record.outcome for record in world.log.closed] == ["refused"]
+
+
 @pytest.mark.requirement("E-02")
 async def test_the_servers_of_a_role_are_connected_and_no_others() -> None:
     """An agent of a role starts what the role can use."""
