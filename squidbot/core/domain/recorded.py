@@ -19,6 +19,8 @@ _TAIL = 1_024
 _LONGEST_MESSAGE = 2_000
 _LONGEST_NAME = 256
 _MOST_PARTS = 5_000
+_MOST_CHARACTERS = 16 * LIMIT
+"""Of all strings together: more of them would be looked through for secrets only to be cut away."""
 _FEW = 32
 _LINE_ENDS = {9: r"\t", 10: r"\n", 13: r"\r"}
 _NUMBERS = frozenset({int, float, bool, type(None)})
@@ -26,7 +28,7 @@ _NUMBERS = frozenset({int, float, bool, type(None)})
 
 def stored(value: Any, redactor: Redactor) -> str:
     """A JSON tree as a record keeps it. What is too large is cut, with its size and digest."""
-    text = redactor.json(value if _is_small(value) else _bounded(value, [_MOST_PARTS], redactor))
+    text = redactor.json(value if _is_small(value) else _bounded(value, _Room(), redactor))
     if len(text) <= LIMIT:
         return text
     return json.dumps(_cut(text), ensure_ascii=False, separators=(",", ":"))
@@ -146,21 +148,32 @@ def _is_small(value: Any) -> bool:
     )
 
 
-def _bounded(value: Any, left: list[int], redactor: Redactor) -> Any:
+class _Room:
+    """How much of a tree is still looked at."""
+
+    def __init__(self) -> None:
+        self.parts, self.characters = _MOST_PARTS, _MOST_CHARACTERS
+
+
+def _bounded(value: Any, left: _Room, redactor: Redactor) -> Any:
     """The tree with its long strings cut and no more than so many parts: quick to write down, however large it was."""
-    left[0] -= 1
-    if left[0] < 0:
+    left.parts -= 1
+    if left.parts < 0 or left.characters < 0:
         return "…"
     match value:
         case str() if len(value) > 4 * LIMIT:
             # Without secrets before it is cut: half of one would not be known again.
+            left.characters -= 5 * LIMIT
             return _ends(value, redactor.text(value[: 4 * LIMIT]), redactor.text(value[-LIMIT:]))
+        case str():
+            left.characters -= len(value)
+            return value
         case bytes():
             return _digest(value)
         case Mapping():
-            return {str(key): _bounded(part, left, redactor) for key, part in list(value.items())[: max(left[0], 0)]}
+            return {str(key): _bounded(part, left, redactor) for key, part in list(value.items())[: max(left.parts, 0)]}
         case list() | tuple():
-            return [_bounded(part, left, redactor) for part in value[: max(left[0], 0)]]
+            return [_bounded(part, left, redactor) for part in value[: max(left.parts, 0)]]
         case _:
             return value
 

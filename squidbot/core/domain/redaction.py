@@ -96,7 +96,7 @@ _ENDINGS = (
     *("password", "passwd", "passphrase", "pwd", "secret", "secrets", "token", "authorization", "cookie", "cookies"),
     *("key", "credential", "credentials"),
 )
-_LAST_NAME = re.compile(r"[\w .-]{1,64}\Z")
+_LAST_NAME = re.compile(r"[\"'\\]")
 _TYPES = frozenset({"string", "number", "integer", "boolean", "object", "array", "null"})
 _MOST_NAMES = 4_096
 _HINTS = ("pass", "pwd", "secret", "token", "authorization", "cookie", "key", "credential")
@@ -220,11 +220,11 @@ class Redactor:
                 end -= 1
             if end < done or not lower.endswith(_ENDINGS, done, end):
                 continue
-            name = _LAST_NAME.search(text[max(end - 64, 0) : end])
+            name = _LAST_NAME.split(text[max(end - 64, done) : end])[-1]
             begin = found.end()
             close = _end_of_string(text, begin, found[1])
             value = text[begin:close]
-            if close > begin and name and names_a_secret(name.group()) and not value.startswith("[redacted:"):
+            if close > begin and names_a_secret(name) and not value.startswith("[redacted:"):
                 kept += [text[done:begin], self.mark(value)]
                 done = close
         return "".join([*kept, text[done:]]) if kept else text

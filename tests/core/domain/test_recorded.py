@@ -61,3 +61,18 @@ def test_an_answer_tells_no_secret_of_the_settings_wherever_it_stands() -> None:
     given = without_secrets(result, Redactor([SECRET]))
     assert SECRET not in repr((given, given.raw))
     assert repr((given, given.raw)).count("[redacted:") == 11
+
+
+def test_no_more_of_an_answer_is_looked_through_than_a_record_can_keep() -> None:
+    """Ten megabytes of what looks like passwords would hold everybody up, and are cut away all the same."""
+    looked_at: list[int] = []
+
+    class Counting(Redactor):
+        def text(self, text: str) -> str:
+            looked_at.append(len(text))
+            return super().text(text)
+
+    part = '{"token": "abc"}' * 1_000
+    kept = stored({"content": [{"text": part} for _ in range(600)]}, Counting([SECRET]))
+    assert sum(looked_at) < 40 * LIMIT
+    assert '"cut":true' in kept
