@@ -9,10 +9,12 @@ waited as they were told passed. With --redis a real Redis counts, in real time,
 
 import argparse
 import asyncio
+import itertools
 import sys
 import tempfile
 import time
 from bisect import bisect_left
+from datetime import UTC, datetime
 from pathlib import Path
 
 from squidbot.adapters.limits.memory import MemoryRateLimiter
@@ -39,18 +41,33 @@ async def passes(limiter: RateLimiter) -> float:
     return 0.0
 
 
-def judged(passed: list[float], obeyed: list[bool], seconds: float) -> bool:
-    """Print what was seen; whether the promise is kept."""
-    most = max((bisect_left(passed, start + 60) - number for number, start in enumerate(passed)), default=0)
+class SteppingClock(FakeClock):
+    """Its date is an hour ahead, or behind, at every other look; what is monotonic goes on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._steps = itertools.cycle((0, 3_600, -3_600))
+
+    def time(self) -> float:
+        return super().time() + next(self._steps)
+
+    def timestamp(self) -> str:
+        return datetime.fromtimestamp(self.time(), UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def judged(passed: list[float], obeyed: list[bool], seconds: float, *, window: float = 60, slack: float = 0) -> bool:
+    """Print what was seen; whether the promise is kept, in every `window`, told with so much `slack`."""
+    most = max((bisect_left(passed, start + window) - number for number, start in enumerate(passed)), default=0)
+    allowed = int(PER_MINUTE * (window + slack) / 60) + BURST
     used = len(passed) / (PER_MINUTE * seconds / 60)
     kept = sum(obeyed) / max(len(obeyed), 1)
-    print(f"most in 60 s: {most} (at most {PER_MINUTE + BURST}); used of the rate: {used:.3f} (at least 0.99)")
+    print(f"most in {window:g} s: {most} (at most {allowed}); used of the rate: {used:.3f} (at least 0.99)")
     print(f"passed after waiting as told: {kept:.4f} of {len(obeyed):,} (at least 0.99)")
-    return most <= PER_MINUTE + BURST and used >= 0.99 and kept >= 0.99
+    return most <= allowed and used >= 0.99 and kept >= 0.99
 
 
 async def in_memory(callers: int, minutes: float) -> bool:
-    clock = FakeClock()
+    clock = SteppingClock()
     limiter = MemoryRateLimiter([LIMIT], clock)
     passed: list[float] = []
     obeyed: list[bool] = []
@@ -85,7 +102,8 @@ async def in_redis(callers: int) -> bool:
                     await asyncio.sleep(told)
                     obeyed.append(await passes(limiter) == 0.0)
                     passed += [time.monotonic()] * obeyed[-1]
-    return judged(passed, obeyed, seconds)
+    # Noted before the question goes out: half a second is more than an answer takes.
+    return judged(passed, obeyed, seconds, window=10, slack=0.5)
 
 
 def main() -> int:
