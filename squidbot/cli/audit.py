@@ -4,7 +4,7 @@ import csv
 import io
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TextIO
@@ -150,9 +150,8 @@ def verify(call: Invocation) -> int:
         call.output.labelled("ok", f"{verdict.records:,} records{chains}, none of them touched.")
     else:
         bad = dict(verdict.first_bad or {})
-        where = f"record {bad.get('id') or '?'} (number {bad.get('sequence')} of chain {bad.get('chain')!r})"
         hint = "Keep a copy of the database and of audit.head as they are, and compare them with a backup."
-        call.output.labelled("error", f"{where}: {bad.get('reason')}", hint=hint)
+        call.output.labelled("error", f"{_place(bad)}{bad.get('reason')}", hint=hint)
     return DONE if verdict.ok else FAILED
 
 
@@ -202,6 +201,17 @@ def prune(call: Invocation, before: str) -> None:
         call.output.document({"removed": removed, "before": until})
     else:
         call.output.write(f"{removed:,} records from before {until} are removed.")
+
+
+def _place(bad: Mapping[str, Any]) -> str:
+    """Where the first bad row is, as far as that can be told."""
+    match bad:
+        case {"sequence": int(number), "chain": chain}:
+            return f"record {bad.get('id') or '?'} (number {number} of chain {chain!r}): "
+        case {"chain": str(chain)}:
+            return f"chain {chain!r}: "
+        case _:
+            return ""
 
 
 def _filter(

@@ -181,7 +181,9 @@ class Invocation:
     @asynccontextmanager
     async def store(self) -> "AsyncIterator[SQLStore]":
         """The record of all calls, and the grants made while running."""
-        async with self.container.store() as store:
+        store = self.container.store()
+        store.only_reads = True
+        async with store:
             yield store
 
     def run(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:

@@ -51,6 +51,8 @@ class SQLStore:
         self._head_file = HeadFile(state)
         self._state = state
         self._writer = Writer(self._database, self._head_file)
+        self.only_reads = False
+        """Whether it is opened to be looked at, also if it is damaged: then something may still be legible."""
 
     @property
     def place(self) -> str:
@@ -246,9 +248,11 @@ class SQLStore:
             await to_thread.run_sync(self._database.dispose)
 
     def _is_readable(self) -> bool:
-        """Whether what cannot be written can at least be read."""
+        """Whether what cannot be written now is sound, so that it can be read, and perhaps written later."""
         try:
             with self._database.connect() as connection:
+                if not self.only_reads:
+                    self._database.check(connection)
                 return version(connection) == VERSIONS[-1]
         except Exception:  # noqa: BLE001  why it cannot be used is told already
             return False

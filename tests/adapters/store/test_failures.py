@@ -186,7 +186,20 @@ def hole(database: Path) -> None:
         file.write(b"\xff" * 4096)
 
 
-@pytest.mark.parametrize(("damage", "said"), [(garbage, "no SQLite database"), (half, "damaged"), (hole, "damaged")])
+def rot(database: Path) -> None:
+    """The rows are spoilt, and what tells the version of the tables is not."""
+    with contextlib.closing(sqlite3.connect(database)) as connection:
+        query = "SELECT rootpage FROM sqlite_master WHERE name = 'tool_execution_logs'"
+        (root,) = connection.execute(query).fetchone()
+    with database.open("r+b") as file:
+        file.seek((root - 1) * 4096)
+        file.write(b"\xff" * 4096)
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [(garbage, "no SQLite database"), (half, "damaged"), (hole, "damaged"), (rot, "damaged")],
+)
 async def test_a_damaged_file_is_refused_at_start_and_left_as_it_is(
     damage: object, said: str, sqlite_place: Place
 ) -> None:
@@ -202,6 +215,14 @@ async def test_a_damaged_file_is_refused_at_start_and_left_as_it_is(
             pass
     assert "move the file" in str(refused.value.hint)
     assert database.read_bytes() == before
+    if damage is rot:
+        looking = sqlite_place.store()
+        looking.only_reads = True
+        async with looking:
+            found = await looking.verify()
+        assert found.first_bad is not None
+        assert found.first_bad["reason"].startswith("damaged")
+        assert database.read_bytes() == before
 
 
 async def test_damage_in_a_large_file_is_found_when_it_is_verified(
