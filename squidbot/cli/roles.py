@@ -30,7 +30,7 @@ from squidbot.core.domain.role_review import (
 )
 from squidbot.core.domain.roles import Decision, MCPToolMapper
 from squidbot.core.domain.shapes import role_json, tokens_of
-from squidbot.core.domain.tools import ToolDefinition, ToolId
+from squidbot.core.domain.tools import ToolDefinition, ToolId, with_fixed
 
 if TYPE_CHECKING:
     from squidbot.container import AgentMCPService
@@ -137,7 +137,7 @@ def explain(call: Invocation, role: str, tool: str, arguments: tuple[str, ...]) 
             found = _find(door, tool)
             values = typed_arguments(given, found.parameters)
             # Without arguments the question is whether with any at all.
-            return door.permissions.decide(caller, found.id, {**values, **found.fixed} if arguments else None)
+            return door.permissions.decide(caller, found.id, with_fixed(values, found.fixed) if arguments else None)
 
     decision = call.run(ask)
     if call.json:

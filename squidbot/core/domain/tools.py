@@ -98,3 +98,11 @@ class ToolResult:
             is_error=True,
             failure=Failure(kind, status=status, retry_after=retry_after, error=error),
         )
+
+
+def with_fixed(arguments: Mapping[str, Any], fixed: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments with those that are fixed in their place, also of other spellings: to some servers `Branch` is `branch`."""
+    if not fixed:
+        return dict(arguments)
+    names = {name.casefold() for name in fixed}
+    return {**{name: value for name, value in arguments.items() if str(name).casefold() not in names}, **fixed}

@@ -22,7 +22,7 @@ from squidbot.core.domain.members import NewToken, Principal, TokenRecord
 from squidbot.core.domain.naming import bare_name
 from squidbot.core.domain.roles import Decision, MCPToolMapper
 from squidbot.core.domain.servers import ServerStatus
-from squidbot.core.domain.tools import ToolDefinition, ToolId
+from squidbot.core.domain.tools import ToolDefinition, ToolId, with_fixed
 from squidbot.core.domain.views import (
     Called,
     Granted,
@@ -188,7 +188,7 @@ class Desk:
         known_role(mapper, role)
         known = next((item for item in self._door.all_tools() if item.id == (server, tool)), None)
         fixed = known.fixed if known is not None else {}
-        final = None if arguments is None else {**arguments, **fixed}
+        final = None if arguments is None else with_fixed(arguments, fixed)
         return mapper.decide(role, server, tool, final, fixed=fixed or None)
 
     async def grants(self, who: Principal) -> tuple[GrantChange, ...]:

@@ -28,7 +28,7 @@ from squidbot.core.domain.happenings import Happening
 from squidbot.core.domain.naming import nearest
 from squidbot.core.domain.prompts import PromptDefinition, RenderedPrompt, ResourceContents, ResourceDefinition
 from squidbot.core.domain.recorded import contents_without_secrets, prompt_without_secrets, without_secrets
-from squidbot.core.domain.tools import ToolDefinition, ToolId, ToolResult
+from squidbot.core.domain.tools import ToolDefinition, ToolId, ToolResult, with_fixed
 from squidbot.core.ports import (
     Counterpart,
     GrantStore,
@@ -197,7 +197,7 @@ class AgentMCPService:
             )
             raise
         port = self._parts.registry.get(which)
-        final = {**(arguments or {}), **port.definition.fixed} if port is not None else dict(arguments or {})
+        final = with_fixed(arguments or {}, port.definition.fixed if port is not None else {})
         attempt = self.recorder.attempt(caller, which, final, revision=self.permissions.revision)
         try:
             found = await self._admitted(caller, which, port, final)

@@ -276,7 +276,8 @@ async def test_fixed_arguments_are_merged_before_the_decision_and_nobody_can_cha
     main = FakeTool("git", "push_main", fixed={"branch": "main"})
     world = World([feature, main], mapper=MCPToolMapper({"dev": Role("dev", "", grants)}))
     await world.door.execute_tool("dev", "git", "push_feature", {"branch": "main", "note": "hi"})
-    assert feature.calls == [{"branch": "feature/x", "note": "hi"}]
+    await world.door.execute_tool("dev", "git", "push_feature", {"Branch": "main", "note": "hi"})
+    assert feature.calls == [{"branch": "feature/x", "note": "hi"}] * 2
     with pytest.raises(ToolNotPermitted):
         await world.door.execute_tool("dev", "git", "push_main", {"branch": "feature/x"})
     assert world.door.get_available_tools("dev") == {"git": ["push_feature"]}
