@@ -12,7 +12,7 @@ from typing import Any, TextIO
 import click
 
 from squidbot.cli.errors import CommandError
-from squidbot.cli.exits import DONE, FAILED, USAGE
+from squidbot.cli.exits import DONE, FAILED, INTERRUPTED, USAGE
 from squidbot.cli.grammar import Group, RoleName, ServerName
 from squidbot.cli.invocation import Invocation
 from squidbot.cli.moments import moment
@@ -58,7 +58,7 @@ def _filters(command: Any) -> Any:
 )
 @_filters
 @click.pass_obj
-def tail(call: Invocation, /, *, follow: bool, lines: int, **wanted: Any) -> None:
+def tail(call: Invocation, /, *, follow: bool, lines: int, **wanted: Any) -> int:
     """Show the newest records, oldest first."""
     only = _filter(**wanted)
 
@@ -75,13 +75,19 @@ def tail(call: Invocation, /, *, follow: bool, lines: int, **wanted: Any) -> Non
                         _show_lines(call, [record])
             return newest
 
-    found = call.run(ask)
+    try:
+        found = call.run(ask)
+    except KeyboardInterrupt:
+        if not follow:
+            raise
+        return INTERRUPTED  # no error to tell: so it ends, and every line is a record
     if call.json:
         call.output.document([record_json(record) for record in found])
     elif found:
         call.output.table(("time", "role", "tool", "outcome", "ms", "arguments", "id"), [_row(item) for item in found])
     else:
         call.output.note("No records yet." if only == RecordFilter() else "No record fits.")
+    return DONE
 
 
 @audit.command("show", example="squidbot audit show 0193a1b2c3d4")

@@ -3,7 +3,10 @@
 import csv
 import io
 import json
+import signal
 import sqlite3
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -271,3 +274,16 @@ def test_a_change_of_the_settings_is_recorded_without_its_secrets(squidbot: Squi
         ("settings", "more", "remove"),
     ]
     assert "hunter2" not in json.dumps(records)
+
+
+@pytest.mark.requirement("G-03")
+def test_what_is_followed_is_one_object_a_line_to_its_end(squidbot: Squidbot, home: Path) -> None:
+    """Whoever reads line by line must be able to read the last one, too."""
+    called = squidbot("tools", "call", "echo", "text=hello", "--json").json
+    command = [sys.executable, "-m", "squidbot", "audit", "tail", "-f", "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as following:
+        assert following.stdout is not None
+        assert json.loads(following.stdout.readline())["id"] == called["record"]
+        following.send_signal(signal.SIGINT)
+        assert following.communicate(timeout=30)[0] == ""
+    assert following.returncode == 130
