@@ -20,7 +20,7 @@ from squidbot.core.domain.errors import MCPConnectionError, UnknownTool
 from squidbot.core.domain.naming import may_have
 from squidbot.core.domain.schemas import flat_parameters
 from squidbot.core.domain.shapes import result_json, tokens_of, tool_json
-from squidbot.core.domain.tools import Parameter, ToolDefinition, ToolResult
+from squidbot.core.domain.tools import Parameter, ToolDefinition, ToolId, ToolResult
 
 if TYPE_CHECKING:
     from squidbot.container import AgentMCPService
