@@ -26,9 +26,9 @@ from squidbot.adapters.mcp.channel import Bounds, Channel, ChannelClosed, Frame,
 from squidbot.adapters.mcp.frames import Noise, Unreadable, is_heavy, possible_ids, read_frame, write_frame
 from squidbot.adapters.mcp.inbound import InboundContext, Inbox
 from squidbot.adapters.mcp.shelf import Shelf
-from squidbot.adapters.mcp.weight import weight
 from squidbot.core.domain.text import glimpse
 from squidbot.core.domain.tools import FailureKind
+from squidbot.core.domain.weight import weight
 
 Amend = Callable[[str, dict[str, Any]], dict[str, Any]]
 """Has the last word on the params of an outgoing request."""

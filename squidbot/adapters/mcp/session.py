@@ -30,7 +30,7 @@ from squidbot.adapters.mcp.attribution import NOBODY, Call, concerning
 from squidbot.adapters.mcp.channel import Bounds
 from squidbot.adapters.mcp.dispatcher import Wire, WireError, fresh_id
 from squidbot.adapters.mcp.eras import Era, envelope
-from squidbot.adapters.mcp.weight import weight
+from squidbot.core.domain.weight import weight
 from squidbot.core.ports import OnProgress
 
 _ROUNDS = 10

@@ -29,10 +29,10 @@ from squidbot.adapters.mcp.remembered import Remembered
 from squidbot.adapters.mcp.session import Session
 from squidbot.adapters.mcp.transport import Streams
 from squidbot.adapters.mcp.transports.stdio import ProcessChannel
-from squidbot.adapters.mcp.weight import weight
 from squidbot.config.schema import MCPServerConfig
 from squidbot.core.domain.errors import ConfigError, MCPConnectionError
 from squidbot.core.domain.servers import ServerEvent, ServerState
+from squidbot.core.domain.weight import weight
 
 _SSE_INSTEAD = frozenset({400, 404, 405, 406})
 """Statuses by which a server that knows only the old SSE transport refuses a POST."""

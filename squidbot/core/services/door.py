@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, nullcontext, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from types import TracebackType
 from typing import Any, Literal, Self, TypeAlias, TypeVar
 
@@ -27,7 +28,7 @@ from squidbot.core.domain.errors import (
 from squidbot.core.domain.happenings import Happening
 from squidbot.core.domain.naming import nearest
 from squidbot.core.domain.prompts import PromptDefinition, RenderedPrompt, ResourceContents, ResourceDefinition
-from squidbot.core.domain.recorded import contents_without_secrets, prompt_without_secrets, without_secrets
+from squidbot.core.domain.recorded import contents_without_secrets, prompt_without_secrets
 from squidbot.core.domain.tools import ToolDefinition, ToolId, ToolResult, with_fixed
 from squidbot.core.ports import (
     Counterpart,
@@ -42,6 +43,7 @@ from squidbot.core.ports import (
     Tracing,
 )
 from squidbot.core.services.hub import Hub
+from squidbot.core.services.patience import aside
 from squidbot.core.services.permissions import Permissions
 from squidbot.core.services.progressing import Progressing
 from squidbot.core.services.questions import Questions
@@ -252,7 +254,7 @@ class AgentMCPService:
 
         what = ToolId(server, prompt)
         rendered = await self._beside(caller, what, arguments or {}, kind="prompt", ask=ask, kept=_messages)
-        return prompt_without_secrets(rendered, self.recorder.redactor)
+        return await aside(partial(prompt_without_secrets, rendered, self.recorder.redactor), rendered.raw)
 
     async def read_resource(
         self, caller: Caller, server: str, uri: str, *, counterpart: Counterpart | None = None
@@ -265,7 +267,7 @@ class AgentMCPService:
 
         what = ToolId(server, uri)
         read = await self._beside(caller, what, {"uri": uri}, kind="resource", ask=ask, kept=_sizes)
-        return contents_without_secrets(read, self.recorder.redactor)
+        return await aside(partial(contents_without_secrets, read, self.recorder.redactor), read.raw)
 
     async def complete(self, caller: Caller, server: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
         """Completions of a prompt's or a template's argument; params and result as on the wire. Raises as `render_prompt`."""
@@ -382,8 +384,7 @@ class AgentMCPService:
 
     async def _answered(self, attempt: Attempt, result: ToolResult) -> ToolResult:
         """Record the answer, then give it, without any secret of the settings in it."""
-        await self.recorder.answered(attempt, result)
-        given = without_secrets(result, self.recorder.redactor)
+        given = await self.recorder.answered(attempt, result)
         # By hand, not by `replace`, which takes as long as the rest of the way.
         return ToolResult(given.content, given.structured, given.is_error, given.raw, given.failure, attempt.id)
 

@@ -3,17 +3,20 @@
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import anyio
 
 from squidbot.core.domain.audit import Intent, Outcome, RecordKind, ToolExecution, outcome_of
 from squidbot.core.domain.callers import Caller
+from squidbot.core.domain.content import text_of
 from squidbot.core.domain.errors import RateLimited, SquidbotError
-from squidbot.core.domain.recorded import stored, stored_message, stored_name, stored_result
+from squidbot.core.domain.recorded import stored, stored_message, stored_name, stored_result, without_secrets
 from squidbot.core.domain.redaction import Redactor
 from squidbot.core.domain.tools import ToolId, ToolResult
 from squidbot.core.ports import AuditLog, CallObserver, Clock
+from squidbot.core.services.patience import aside
 
 _FRESH = 1.0
 """Seconds for which a log that has just been written to is trusted to take the next record too."""
@@ -101,18 +104,23 @@ class Recorder:
         await self._close(attempt, outcome=outcome, result=None, message=str(error))
         error.record = attempt.id
 
-    async def answered(self, attempt: Attempt, result: ToolResult) -> None:
-        """Record what came of it. Raises NotRecorded."""
-        await self._close(
-            attempt,
-            outcome=outcome_of(result),
-            result=stored_result(result, self.redactor),
-            message=result.text if result.is_error else None,
+    async def answered(self, attempt: Attempt, result: ToolResult) -> ToolResult:
+        """Record what came of it; gives it back without any secret of the settings. Raises NotRecorded."""
+
+        def looked_through() -> tuple[str, str | None, ToolResult]:
+            message = result.text if result.is_error else None
+            return stored_result(result, self.redactor), message, without_secrets(result, self.redactor)
+
+        kept, message, given = await aside(
+            looked_through, text_of(result.content) if result.raw is None else result.raw
         )
+        await self._close(attempt, outcome=outcome_of(result), result=kept, message=message)
+        return given
 
     async def done(self, attempt: Attempt, result: Any) -> None:
         """Record that something other than a call went well. Raises NotRecorded."""
-        await self._close(attempt, outcome="ok", result=stored(result, self.redactor), message=None)
+        kept = await aside(partial(stored, result, self.redactor), result)
+        await self._close(attempt, outcome="ok", result=kept, message=None)
 
     async def failed(self, attempt: Attempt, message: str, *, outcome: Outcome) -> None:
         """Record that it came to nothing. Raises NotRecorded."""

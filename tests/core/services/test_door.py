@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -212,6 +213,28 @@ async def test_a_caller_who_leaves_leaves_a_closed_record() -> None:
     [record] = world.log.closed
     assert (record.outcome, record.id) == ("cancelled", world.log.begun[0].id)
     assert world.limiter.held == 0
+
+
+@pytest.mark.requirement("B-14", "E-05")
+async def test_nobody_waits_while_a_large_answer_is_looked_through_for_secrets() -> None:
+    """Megabytes of one server's words, and fifty secrets: the loop goes round for all others meanwhile."""
+    secrets = [f"s3cr3t-of-a-server-{number:020}" for number in range(50)]
+    large = "many ordinary words, " * 150_000
+    world = World([FakeTool("git", "git_log", answer(large + secrets[7]))], secrets=secrets)
+    rounds = 0
+
+    async def go_round() -> None:
+        nonlocal rounds
+        while True:
+            await anyio.lowlevel.checkpoint()
+            rounds += 1
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(go_round)
+        result = await world.door.execute_tool("backend_developer", "git", "git_log")
+        tasks.cancel_scope.cancel()
+    assert rounds > 100
+    assert result.text.startswith(large + "[redacted:")
 
 
 @pytest.mark.requirement("E-05")

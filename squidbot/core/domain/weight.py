@@ -1,5 +1,6 @@
 """How much there is in a JSON value, counted no further than it matters."""
 
+from collections.abc import Mapping
 from typing import Any
 
 CHARACTERS = 32
@@ -14,11 +15,11 @@ def weight(value: Any, most: int, *, characters: int = CHARACTERS) -> int:
         part = waiting.pop()
         total += 1
         match part:
-            case str():
+            case str() | bytes():
                 total += len(part) // characters
-            case dict():
+            case Mapping():
                 total += sum(map(len, part)) // characters
                 waiting.extend(part.values())
-            case list():
+            case list() | tuple():
                 waiting.extend(part)
     return total
