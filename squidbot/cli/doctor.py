@@ -54,13 +54,15 @@ class Examined:
 @click.pass_obj
 def doctor(call: Invocation) -> int:
     """Start every server and look for whatever is wrong; exits with 1 if there is something."""
+    from squidbot.config.load import find_settings
+
     call.says_what_is_wrong()
     findings = list(_state_findings(call.container.state()))
     examined: list[Examined] = []
     roles: dict[str, int] = {}
-    source = None
+    source = call.config
     try:
-        source = call.settings.source
+        source = find_settings(call.config)
         findings += _advice_findings(call.settings)
         examined = call.run(lambda: _examine(call))
         findings += _server_findings(examined)

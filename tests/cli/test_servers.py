@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -199,6 +200,7 @@ def test_the_doctor_reads_broken_settings_too(folder: Path, squidbot: Squidbot) 
     assert all(finding["severity"] == "error" for finding in ran.json["findings"])
     (folder / "squidbot.json").write_text("{")
     (finding,) = squidbot("doctor", "--json").json["findings"]
+    assert re.search(r"^settings +.*squidbot\.json$", squidbot("doctor").out, re.MULTILINE)
     assert finding["where"] == "settings"
 
 
