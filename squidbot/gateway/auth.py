@@ -14,7 +14,7 @@ from squidbot.core.domain.callers import Origin
 from squidbot.core.domain.errors import NotRecorded
 from squidbot.core.domain.members import Principal
 from squidbot.core.domain.sign_in import PREFIX
-from squidbot.core.services.admission import Admission, Refused
+from squidbot.core.services.admission import NO_TOKEN, Admission, Refused
 from squidbot.gateway.answers import JSON, error, refusal
 from squidbot.gateway.hosts import HostRules
 
@@ -59,7 +59,7 @@ class Auth:
             return await self._refused(scope, Refused("a token was sent in the query, where logs keep it"), "in_query")
         given = headers.getlist("authorization")
         if not given:
-            return await self._signed_in(scope, headers) or unauthorized(scope)
+            return await self._signed_in(scope, headers) or await self._refused(scope, NO_TOKEN)
         token = _bearer(given)
         judged = Refused("no bearer token was sent") if token is None else await self.admission.judge(token)
         return judged if isinstance(judged, Principal) else await self._refused(scope, judged, "invalid_token")
@@ -73,7 +73,7 @@ class Auth:
             return None
         return await self.session(Request(scope))
 
-    async def _refused(self, scope: Scope, refused: Refused, code: str) -> Response:
+    async def _refused(self, scope: Scope, refused: Refused, code: str | None = None) -> Response:
         client = scope.get("client")
         await self.admission.refuse(refused, origin=self.origin, address=client[0] if client else None)
         return unauthorized(scope, code)

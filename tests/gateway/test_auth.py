@@ -38,7 +38,21 @@ async def test_without_a_token_there_is_only_the_way_to_get_one(tmp_path: Path, 
         assert document["resource"] == f"{url}{'/mcp/git' if path == '/mcp/git' else '/mcp'}"
         assert document["authorization_servers"] == ["https://id.example.com"]
         assert document["bearer_methods_supported"] == ["header"]
+        (record,) = await all_of(house.store)
+        assert (record.kind, record.outcome, record.error_message) == ("sign_in", "refused", "no token was sent")
+        assert record.origin == ("mcp" if path.startswith("/mcp") else "api")
     assert house.seen == []
+
+
+async def test_who_only_looks_whether_we_live_is_not_recorded(tmp_path: Path) -> None:
+    """Health checks, and a browser that is sent to the page to sign in, come all day."""
+    house = House(tmp_path)
+    async with house.serve() as url, client(url) as nobody:
+        for path in ("/", "/healthz", "/readyz", "/api/v1/openapi.json", "/.well-known/oauth-protected-resource"):
+            assert (await nobody.get(path)).status_code == 200
+        asks = {"Origin": "http://localhost:3000", "Access-Control-Request-Method": "POST"}
+        assert (await nobody.options("/mcp", headers=asks)).status_code == 204
+        assert await all_of(house.store) == []
 
 
 async def test_metadata_tells_of_no_server_and_of_nothing_else(tmp_path: Path) -> None:
@@ -193,7 +207,7 @@ def _files(folder: Path) -> list[bytes]:
     return [file.read_bytes() for file in folder.rglob("*") if file.is_file()]
 
 
-async def test_a_cookie_opens_the_api_only_for_pages_of_ours() -> None:
+async def test_a_cookie_opens_the_api_only_for_pages_of_ours(tmp_path: Path) -> None:
     """A page on another port of this machine is the same site to a browser: only the same origin may change things."""
     who = Principal("m_root", "Root", "t", right="admin")
 
@@ -202,7 +216,8 @@ async def test_a_cookie_opens_the_api_only_for_pages_of_ours() -> None:
 
     async def never(scope: Scope, receive: Receive, send: Send) -> None: ...
 
-    door = Auth(never, None, "api", HostRules(), session)  # type: ignore[arg-type]
+    house = House(tmp_path)
+    door = Auth(never, house.admission, "api", HostRules(), session)
     cookie = (b"cookie", b"squidbot_session=sealed")
     host = (b"host", b"localhost:8765")
 
@@ -211,12 +226,13 @@ async def test_a_cookie_opens_the_api_only_for_pages_of_ours() -> None:
         answer = await door._who(scope)
         return answer if isinstance(answer, Principal) else answer.status_code
 
-    assert await found("GET", cookie) == who
-    assert await found("GET") == 401
-    assert await found("POST", cookie) == 401
-    assert await found("POST", cookie, (b"origin", b"http://localhost:3000")) == 401
-    assert await found("POST", cookie, (b"origin", b"https://localhost:8765")) == who
-    assert await found("POST", cookie, (b"origin", b"http://localhost:8765")) == who
+    async with house.open():
+        assert await found("GET", cookie) == who
+        assert await found("GET") == 401
+        assert await found("POST", cookie) == 401
+        assert await found("POST", cookie, (b"origin", b"http://localhost:3000")) == 401
+        assert await found("POST", cookie, (b"origin", b"https://localhost:8765")) == who
+        assert await found("POST", cookie, (b"origin", b"http://localhost:8765")) == who
 
 
 async def test_metrics_are_for_who_may_look(tmp_path: Path) -> None:

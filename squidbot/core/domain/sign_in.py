@@ -1,4 +1,4 @@
-"""Tokens as text, and how many refused sign-ins are worth a record of their own."""
+"""Tokens as text, and how many refusals are worth a record of their own."""
 
 import hashlib
 import re
@@ -43,7 +43,7 @@ def member_id(name: str) -> str:
 
 
 class RefusalBudget:
-    """A few records at once, then one in a while: a flood of refused sign-ins must not fill the disk. Time comes in as a number."""
+    """A few records at once, then one in a while: a flood of what is refused must not fill the disk. Time comes in as a number."""
 
     _AT_ONCE = 20
     _SECONDS_EACH = 10.0

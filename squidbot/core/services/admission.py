@@ -2,20 +2,20 @@
 
 import hmac
 from collections.abc import Callable, Collection
-from contextlib import suppress
 from dataclasses import dataclass
 
 from squidbot.core.domain.audit import RecordKind
 from squidbot.core.domain.callers import OPERATOR, Caller, Origin
-from squidbot.core.domain.errors import InvalidArguments, NotFound, NotRecorded, Problem, SquidbotError
+from squidbot.core.domain.errors import InvalidArguments, NotFound, Problem
 from squidbot.core.domain.happenings import Happening
 from squidbot.core.domain.members import RIGHTS, NewToken, Principal, Right, TokenRecord
-from squidbot.core.domain.sign_in import RefusalBudget, member_id, new_token, parts_of
+from squidbot.core.domain.sign_in import member_id, new_token, parts_of
 from squidbot.core.domain.text import visible
 from squidbot.core.domain.tools import ToolId
 from squidbot.core.ports import Clock, Identity, TokenStore
 from squidbot.core.services.hub import Hub
 from squidbot.core.services.recording import Recorder
+from squidbot.core.services.refusals import Refusals
 
 _STALE = 1.0
 """Seconds after which a token is looked up again: so long, at most, does a revocation take to be felt."""
@@ -32,6 +32,9 @@ class Refused:
     reason: str
     token: str | None = None
     """The id that it claims, if it has the form of one of ours."""
+
+
+NO_TOKEN = Refused("no token was sent")
 
 
 class Admission:
@@ -54,7 +57,9 @@ class Admission:
         self._hub = hub
         self._identity = identity
         self._known: dict[str, tuple[TokenRecord, float]] = {}
-        self._budget = RefusalBudget()
+        # Many a program only asks whether a token is needed: it must not hide those who try one.
+        self._without = Refusals(recorder, "sign_in")
+        self._refusals = Refusals(recorder, "sign_in")
 
     # Letting in
 
@@ -88,16 +93,9 @@ class Admission:
 
     async def refuse(self, refused: Refused, *, origin: Origin, address: str | None = None) -> None:
         """Record a sign-in that failed, unless there are too many of them. Raises nothing: nobody is let in anyway."""
-        missed = self._budget.take(self._clock.monotonic())
-        if missed is None:
-            return
-        what = {"token": refused.token, "address": address, "not_recorded_before": missed}
-        arguments = {name: value for name, value in what.items() if value}
-        attempt = self._recorder.attempt(
-            Caller("", origin=origin), ToolId("", "sign_in"), arguments, revision="", kind="sign_in"
-        )
-        with suppress(NotRecorded):
-            await self._recorder.refused(attempt, SquidbotError(refused.reason))
+        refusals = self._without if refused is NO_TOKEN else self._refusals
+        what = {"token": refused.token, "address": address}
+        await refusals.note(Caller("", origin=origin), refused.reason, what)
 
     async def note(self, principal: Principal, *, origin: Origin, address: str | None = None) -> None:
         """Record a sign-in that somebody made on purpose, as on the dashboard. Raises NotRecorded."""

@@ -11,7 +11,7 @@ from squidbot.core.domain.happenings import Happening
 from squidbot.core.domain.members import Identified, Principal
 from squidbot.core.domain.sign_in import RefusalBudget, parts_of, span
 from squidbot.core.ports import Identity, TokenStore
-from squidbot.core.services.admission import Admission, Refused
+from squidbot.core.services.admission import NO_TOKEN, Admission, Refused
 from squidbot.core.services.hub import Hub
 from tests.fakes.door import World
 from tests.fakes.tokens import FakeIdentity, FakeTokens
@@ -214,6 +214,16 @@ async def test_a_flood_of_refused_sign_ins_is_counted_not_kept() -> None:
     gate.world.clock.now += 10
     await gate.admission.refuse(Refused("there is no such token"), origin="mcp")
     assert '"not_recorded_before":9980' in gate.world.log.closed[-1].arguments
+
+
+async def test_those_who_show_no_token_do_not_hide_those_who_try_one() -> None:
+    """A monitor that asks without a token every second is no cover for somebody who guesses."""
+    gate = Gate()
+    for _ in range(100):
+        await gate.admission.refuse(NO_TOKEN, origin="mcp")
+    assert len(gate.world.log.closed) == 20
+    await gate.admission.refuse(Refused("there is no such token", "abc"), origin="mcp")
+    assert gate.world.log.closed[-1].error_message == "there is no such token"
 
 
 async def test_a_refusal_stands_even_when_it_cannot_be_recorded() -> None:

@@ -145,7 +145,18 @@ async def test_a_link_is_made_over_http_only_for_a_token_with_a_right(gateway: W
         for header in ({}, {"Authorization": "Bearer nonsense"}, {"Authorization": f"Bearer {role.token}"}):
             assert (await program.post("/sign-in/link", headers=header)).status_code == 401
     kept = [record async for record in gateway.store.records(RecordFilter(kind="sign_in"))]
-    assert [record.outcome for record in kept] == ["refused", "refused"]
+    assert [record.outcome for record in kept] == ["refused"] * 3
+
+
+async def test_whoever_opens_a_page_without_being_signed_in_is_sent_to_sign_in_and_not_recorded(
+    gateway: Window,
+) -> None:
+    """That is how everybody begins: nothing was refused."""
+    async with gateway.browser() as browser:
+        for path in ("/", "/calls", "/sign-in"):
+            answer = await browser.get(path, follow_redirects=True)
+            assert (answer.status_code, answer.url.path) == (200, "/sign-in")
+    assert [record async for record in gateway.store.records(RecordFilter(kind="sign_in"))] == []
 
 
 async def test_a_link_of_a_revoked_token_is_worth_nothing(gateway: Window) -> None:

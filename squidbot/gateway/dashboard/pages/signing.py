@@ -5,7 +5,7 @@ from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Re
 
 from squidbot.core.domain.errors import SquidbotError
 from squidbot.core.domain.members import Principal
-from squidbot.core.services.admission import Refused
+from squidbot.core.services.admission import NO_TOKEN, Refused
 from squidbot.gateway.dashboard.gate import (
     Hall,
     Visit,
@@ -68,6 +68,8 @@ class Signing:
                 if link is None:
                     refused = Refused("a sign-in link was asked for with a token that has no right to one")
                     await self._hall.admission.refuse(refused, origin="dashboard", address=_address(request))
+            else:
+                await self._hall.admission.refuse(NO_TOKEN, origin="dashboard", address=_address(request))
         except SquidbotError as error:
             return JSONResponse({"error": {"code": "not_recorded", "message": str(error), "hint": error.hint}}, 503)
         if link is None:
