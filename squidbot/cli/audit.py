@@ -244,7 +244,7 @@ def _row(record: ToolExecution) -> tuple[str, ...]:
     return (
         record.timestamp[:19].replace("T", " "),
         record.role,
-        what if record.kind == "call" else f"{record.kind} {what}",
+        what if record.kind in ("call", what) else f"{record.kind} {what}",
         record.outcome,
         f"{record.duration * 1000:.1f}",
         arguments,

@@ -56,7 +56,8 @@ class _Crossing:
     def __init__(self, parts: GatewayParts) -> None:
         self._parts = parts
         self._api = API(parts.desk, parts.schemas)
-        self._mcp = Auth(Bodies(parts.mcp), parts.admission, "mcp", parts.rules)
+        # It reads bodies itself: what it says of one that is too large is in its own protocol, and on record.
+        self._mcp = Auth(parts.mcp, parts.admission, "mcp", parts.rules)
         self._guarded_api = Auth(Bodies(self._api), parts.admission, "api", parts.rules, parts.session)
         self._metrics = Auth(self._expose, parts.admission, "api", parts.rules)
         self._dashboard = Bodies(parts.dashboard)

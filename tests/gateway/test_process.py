@@ -335,3 +335,34 @@ async def test_a_grant_that_another_process_revokes_is_heard_by_a_client_that_is
         result = result_of(await ask(client, running.url, token, "tools/list"))
     assert result is not None
     assert [tool["name"] for tool in result["tools"]] == ["mcp_plain_pid"]
+
+
+async def test_what_is_no_mcp_is_answered_recorded_and_shown(
+    running: GatewayProcess, http: Callable[[], httpx2.AsyncClient]
+) -> None:
+    """T15: one record each, with who sent it, in the trail and on its page; the gateway is as well as before."""
+    token, large = running.token(), b"[" + b" " * (5 * 2**20) + b"]"
+    async with http() as client:
+        await until_listed(client, running.url, token, "mcp_plain_echo")
+        sent = headers(token, request("tools/list", {}))
+        for content, status in ((b"[]", 400), (b"{", 400), (large, 413)):
+            answer = await client.post(f"{running.url}/mcp", content=content, headers=sent)
+            assert answer.status_code == status
+            assert answer.json()["error"]["code"] in (-32600, -32700)
+        assert (await client.get(f"{running.url}/mcp")).status_code == 401
+        assert (await client.get(f"{running.url}/readyz")).status_code == 200
+        link = (
+            await client.post(f"{running.url}/sign-in/link", headers={"authorization": f"Bearer {running.admin}"})
+        ).json()["link"]
+        code = link.split("code=")[1]
+        signed_in = await client.post(
+            f"{running.url}/sign-in", data={"code": code}, headers={"origin": running.url}, follow_redirects=True
+        )
+        assert signed_in.status_code == 200
+        page = (await client.get(f"{running.url}/calls?kind=request")).text
+    assert page.count("The body must be a single JSON-RPC message") == 1
+    assert page.count("The body is larger than 4194304 bytes") == 1
+    tail = _squidbot("audit", "tail", "--outcome", "refused", "--json", state=running.state)
+    kept = [(record["kind"], record["role"], record["arguments"].get("status")) for record in json.loads(tail.stdout)]
+    assert kept == [*(("request", ROLE, status) for status in (400, 400, 413)), ("sign_in", "", None)]
+    assert _squidbot("status", state=running.state).returncode == 0

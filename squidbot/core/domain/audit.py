@@ -15,9 +15,20 @@ Outcome: TypeAlias = Literal[
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 
 RecordKind: TypeAlias = Literal[
-    "call", "prompt", "resource", "completion", "subscription", "question", "sign_in", "grant", "settings", "prune"
+    "call",
+    "prompt",
+    "resource",
+    "completion",
+    "subscription",
+    "question",
+    "request",
+    "sign_in",
+    "grant",
+    "settings",
+    "prune",
 ]
-"""What was attempted: a tool's call or one of its neighbours, a server's own question, or a change of who may do what."""
+"""What was attempted: a tool's call or one of its neighbours, a server's own question, a request that was none of these
+and could not be served, or a change of who may do what."""
 RECORD_KINDS: tuple[RecordKind, ...] = get_args(RecordKind)
 
 

@@ -8,6 +8,7 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, suppress
+from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self
 
@@ -23,6 +24,7 @@ from squidbot.core.domain.happenings import Happening
 from squidbot.core.domain.members import Principal
 from squidbot.core.services.door import AgentMCPService
 from squidbot.core.services.hub import Hub
+from squidbot.core.services.refusals import Refusals
 from squidbot.gateway.mcp.exchange import Reply, reply
 from squidbot.gateway.mcp.handshake import Handshake
 from squidbot.gateway.mcp.lists import Lists
@@ -62,6 +64,7 @@ class MCPEndpoint:
         self._hub = hub
         self._key = key
         self._options = options or EndpointOptions()
+        self._refusals = Refusals(door.recorder, "request")
         self._seal: Seal | None = None
         self._lists = Lists(door, self._options)
         self._streams = Streams(door, self._lists, self._options)
@@ -122,6 +125,7 @@ class MCPEndpoint:
             if refusal is None:
                 await self._serve(scope, receive, send, principal)
             else:
+                await self._note(principal, next(iter(_parts(scope)), None), refusal)
                 await reply(send, refusal)
         except NotRecorded:  # the key is where the record is
             await reply(send, failure(503, INTERNAL_ERROR, NOT_RECORDED, headers=((b"retry-after", b"5"),)))
@@ -157,6 +161,7 @@ class MCPEndpoint:
             seal=self._seal,
             send=send,
             receive=receive,
+            note=self._note,
         )
         match scope["method"]:
             case "POST":
@@ -172,26 +177,34 @@ class MCPEndpoint:
     async def _post(self, arrival: Arrival) -> None:
         refusal = arrival.unacceptable()
         if refusal is not None:
-            await reply(arrival.send, refusal)
-            return
-        body = await _body(arrival, self._options.largest_body)
-        if body is None:
-            too_large = f"The body is larger than {self._options.largest_body} bytes"
-            close = ((b"connection", b"close"),)
-            await reply(arrival.send, failure(413, INVALID_REQUEST, too_large, headers=close))
+            await arrival.refuse(refusal)
             return
         try:
+            body = await _body(arrival, self._options.largest_body)
             message = decoded(body)
+        except _Gone:
+            return
+        except _TooLarge:
+            too_large = f"The body is larger than {self._options.largest_body} bytes"
+            await arrival.refuse(failure(413, INVALID_REQUEST, too_large, headers=((b"connection", b"close"),)))
+            return
         except Malformed as error:
-            await reply(arrival.send, failure(400, error.code, error.message))
+            await arrival.refuse(failure(400, error.code, error.message))
             return
         if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
-            await reply(arrival.send, failure(400, INVALID_REQUEST, "The body must be a single JSON-RPC message"))
+            await arrival.refuse(failure(400, INVALID_REQUEST, "The body must be a single JSON-RPC message"))
             return
         if self._stateless.is_meant(arrival, message):
             await self._stateless.serve(arrival, message)
         else:
             await self._handshake.serve(arrival, message)
+
+    async def _note(self, principal: Principal, server: str | None, answer: Reply) -> None:
+        """Put on record that a request came to nothing; what was in it is not kept."""
+        error = (answer.message or {}).get("error", {})
+        what = {"status": answer.status, "code": error.get("code")}
+        caller = replace(principal.caller("mcp"), role=principal.standing)
+        await self._refusals.note(caller, str(error.get("message", "")), what, server=server or "")
 
     def _door_of(self, server: str | None) -> DoorServer:
         found = self._servers.get(server)
@@ -254,24 +267,33 @@ def _folded(lines: Sequence[tuple[str, str]]) -> dict[str, str]:
     return folded
 
 
-async def _body(arrival: Arrival, largest: int) -> bytes | None:
-    """The body, or None if it is too large: then it is not kept, but read on for a while, so that the client sees why."""
+class _TooLarge(Exception):
+    """More came than may come."""
+
+
+class _Gone(Exception):
+    """Whoever sent it left before its end: there is nobody to answer."""
+
+
+async def _body(arrival: Arrival, largest: int) -> bytes:
+    """The body. Raises _TooLarge: then it is not kept, but read on for a while, so that the client sees why. Raises _Gone."""
     announced = arrival.headers.get("content-length", "")
     if announced.isdigit() and int(announced[:12]) > _PATIENT * largest:
-        return None
+        raise _TooLarge
     chunks: list[bytes] = []
     size = 0
     while True:
         message = await arrival.receive()
         if message["type"] == "http.disconnect":
-            return b""
+            raise _Gone
         chunk = message.get("body", b"")
         size += len(chunk)
         if size > largest:
             chunks.clear()
         else:
             chunks.append(chunk)
-        if size > _PATIENT * largest:
-            return None
-        if not message.get("more_body"):
-            return None if size > largest else b"".join(chunks)
+        is_whole = not message.get("more_body")
+        if size > _PATIENT * largest or (is_whole and size > largest):
+            raise _TooLarge
+        if is_whole:
+            return b"".join(chunks)

@@ -43,13 +43,13 @@ class Handshake:
         name = request_id(message)
         is_request = "method" in message and "id" in message
         if (is_request and name is None) or not _is_message(message):
-            await reply(arrival.send, failure(400, INVALID_REQUEST, "The body is no valid JSON-RPC message", name=name))
+            await arrival.refuse(failure(400, INVALID_REQUEST, "The body is no valid JSON-RPC message", name=name))
         elif message.get("method") == "initialize" and name is not None:
             await self._open(arrival, message, name)
         else:
             found = self._found(arrival)
             if isinstance(found, Reply):
-                await reply(arrival.send, found)
+                await _send_away(arrival, found)
             elif is_request and name is not None:
                 await self._answer(arrival, message, name, *found)
             else:
@@ -59,13 +59,11 @@ class Handshake:
     async def listen(self, arrival: Arrival) -> None:
         """Serve a session's own stream."""
         if not arrival.accepts_stream:
-            await reply(
-                arrival.send, failure(406, INVALID_REQUEST, "Not Acceptable: Client must accept text/event-stream")
-            )
+            await arrival.refuse(failure(406, INVALID_REQUEST, "Not Acceptable: Client must accept text/event-stream"))
             return
         found = self._found(arrival)
         if isinstance(found, Reply):
-            await reply(arrival.send, found)
+            await _send_away(arrival, found)
             return
         session, state = found
         if state.end_stream is not None:
@@ -80,7 +78,7 @@ class Handshake:
         """End a session, as its client asks."""
         found = self._found(arrival)
         if isinstance(found, Reply):
-            await reply(arrival.send, found)
+            await _send_away(arrival, found)
             return
         self._sessions.end(found[0].id, found[0].expires)
         await reply(arrival.send, Reply(200))
@@ -134,7 +132,8 @@ class Handshake:
             shown = (MCP_SESSION_ID_HEADER.encode("ascii"), session.sealed(arrival.seal).encode("ascii"))
             return Reply(200, answer.message, (shown,))
 
-        await reply(arrival.send, await work(PostLine(Outbox())))
+        answer = await work(PostLine(Outbox()))
+        await (reply(arrival.send, answer) if answer.status == 200 else arrival.refuse(answer))
 
     async def _answer(
         self, arrival: Arrival, message: Mapping[str, Any], name: str | int, session: Session, state: State
@@ -243,6 +242,11 @@ class _NoOne:
 
 
 _NO_ONE = _NoOne()
+
+
+async def _send_away(arrival: Arrival, answer: Reply) -> None:
+    # A session that is lost is nothing that anybody did wrong: clients open another.
+    await (reply(arrival.send, answer) if answer.status == 404 else arrival.refuse(answer))
 
 
 def _session_header(arrival: Arrival) -> Headers:

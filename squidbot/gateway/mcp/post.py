@@ -1,8 +1,8 @@
 """One HTTP request on its arrival, and the errors that both eras answer with."""
 
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from mcp.server.runner import modern_error_data
 from mcp.shared.inbound import ERROR_CODE_HTTP_STATUS
@@ -10,12 +10,14 @@ from mcp_types import INVALID_REQUEST
 from starlette.types import Receive, Send
 
 from squidbot.core.domain.members import Principal
-from squidbot.gateway.mcp.exchange import Headers, Reply
+from squidbot.gateway.mcp.exchange import Headers, Reply, reply
 from squidbot.gateway.mcp.seal import Seal
 from squidbot.gateway.mcp.server import DoorServer
 
 _JSON = ("*/*", "application/*", "application/json")
 _STREAM = ("*/*", "text/*", "text/event-stream")
+Note: TypeAlias = Callable[[Principal, str | None, Reply], Awaitable[None]]
+"""Puts on record that somebody was answered so by a part of the door. Raises nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +33,12 @@ class Arrival:
     seal: Seal
     send: Send
     receive: Receive
+    note: Note
+
+    async def refuse(self, answer: Reply) -> None:
+        """Answer a request that comes to nothing, and put that on record."""
+        await self.note(self.principal, self.server, answer)
+        await reply(self.send, answer)
 
     def accepts(self, kinds: Sequence[str]) -> bool:
         """Whether the client takes one of these kinds of answers."""

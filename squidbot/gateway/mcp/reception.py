@@ -11,7 +11,7 @@ from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, SubscriptionFilter
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 from squidbot.core.domain.callers import Caller
-from squidbot.core.domain.errors import InvalidArguments, SquidbotError, ToolNotPermitted, UnknownTool
+from squidbot.core.domain.errors import InvalidArguments, NotRecorded, SquidbotError, ToolNotPermitted, UnknownTool
 from squidbot.core.domain.servers import LogLevel
 from squidbot.core.domain.tools import ToolId, ToolResult
 from squidbot.core.ports import OnProgress
@@ -72,10 +72,10 @@ class Reception:
 
     async def call(self, visit: Visit, params: Mapping[str, Any]) -> dict[str, Any]:
         """Call a tool. Raises MCPError."""
-        name, arguments, meta = _call_params(params)
-        if not isinstance(arguments, Mapping):
-            await self.refuse(visit, name, InvalidArguments("the arguments are no object"))
-            raise MCPError(INVALID_PARAMS, "Invalid request parameters: 'arguments' must be an object")
+        wrong = _wrong_with(params)
+        if wrong is not None:
+            return await self._misshapen(visit, params.get("name"), wrong)
+        name, arguments, meta = params["name"], params.get("arguments") or {}, params.get("_meta") or {}
         try:
             which = await self._tool(visit, name, arguments)
             given = self._rounds.given(visit, "tools/call", name, params)
@@ -106,13 +106,18 @@ class Reception:
         return self._rounds.asked(visit, "tools/call", name, call_result(result, modern=visit.is_modern))
 
     async def refuse(self, visit: Visit, name: str, error: SquidbotError) -> None:
-        """Put on record that a call was refused before anybody looked for its tool."""
+        """Put on record that a call was refused before anybody looked for its tool. Raises NotRecorded."""
         tool = self.lists.tool(visit.server, name)
         which = tool.id if tool is not None else ToolId(visit.server or "", name)
+        await self._door.refuse(visit.caller, which, {}, error)
+
+    async def _misshapen(self, visit: Visit, name: Any, wrong: str) -> dict[str, Any]:
+        """Refuse a call that is none. Raises MCPError."""
         try:
-            await self._door.refuse(visit.caller, which, {}, error)
-        except SquidbotError as unrecorded:
-            refused(unrecorded, "message", name)
+            await self.refuse(visit, name if isinstance(name, str) else "", InvalidArguments(wrong))
+        except NotRecorded as error:
+            return refused(error, "tool", "")
+        raise MCPError(INVALID_PARAMS, f"Invalid request parameters: {wrong}")
 
     async def prompt(self, visit: Visit, params: Mapping[str, Any]) -> dict[str, Any]:
         """Fill a prompt. Raises MCPError."""
@@ -264,11 +269,18 @@ class Reception:
         raise error
 
 
-def _call_params(params: Mapping[str, Any]) -> tuple[str, Any, Mapping[str, Any]]:
-    name, arguments, meta = params.get("name"), params.get("arguments"), params.get("_meta")
-    if not isinstance(name, str) or not isinstance(meta, Mapping | None):
-        raise MCPError(INVALID_PARAMS, "Invalid request parameters")
-    return name, {} if arguments is None else arguments, meta or {}
+def _wrong_with(params: Mapping[str, Any]) -> str | None:
+    """Why something is no call at all, whatever its tool."""
+    if not isinstance(params.get("name"), str):
+        return "'name' must be a string"
+    return next(
+        (
+            f"{key!r} must be an object"
+            for key in ("arguments", "_meta")
+            if not isinstance(params.get(key), Mapping | None)
+        ),
+        None,
+    )
 
 
 def _progress(correspondent: Correspondent, meta: Mapping[str, Any]) -> OnProgress | None:

@@ -54,16 +54,16 @@ class Stateless:
         """Answer one POST."""
         name = request_id(message)
         if "id" not in message:
-            await reply(arrival.send, self._notified(arrival, message))
+            answer = self._notified(arrival, message)
+            await (reply(arrival.send, answer) if answer.status == 202 else arrival.refuse(answer))
             return
         if name is None or not isinstance(message.get("method"), str) or not _is_object(message.get("params")):
             words = "The body must be a single JSON-RPC request or notification"
-            await reply(arrival.send, failure(400, INVALID_REQUEST, words, name=name))
+            await arrival.refuse(failure(400, INVALID_REQUEST, words, name=name))
             return
-        verdict = await self._classified(arrival, message)
+        verdict = self._classified(arrival, message)
         if isinstance(verdict, InboundLadderRejection):
-            refusal = failure(400, verdict.code, verdict.message, data=verdict.data, name=name)
-            await reply(arrival.send, refusal)
+            await self._refuse(arrival, message, verdict, name)
             return
         if message["method"] == "subscriptions/listen" and self._streams.is_full:
             await reply(
@@ -110,24 +110,29 @@ class Stateless:
             expires=principal.expires,
         )
 
-    async def _classified(
-        self, arrival: Arrival, message: Mapping[str, Any]
-    ) -> InboundModernRoute | InboundLadderRejection:
-        """What the request claims to be. A call whose headers say something else than its body is put on record."""
-        verdict: InboundModernRoute | InboundLadderRejection | None = None
+    def _classified(self, arrival: Arrival, message: Mapping[str, Any]) -> InboundModernRoute | InboundLadderRejection:
+        """What the request claims to be, if its headers say the same."""
         twice = find_duplicated_routing_header(arrival.lines)
         if twice is not None:
-            verdict = InboundLadderRejection(code=HEADER_MISMATCH, message=f"{twice} header appears more than once")
-        else:
-            verdict = classify_inbound_request(message, headers=arrival.headers)
-            if isinstance(verdict, InboundModernRoute):
-                verdict = self._mismatch(arrival, message) or verdict
+            return InboundLadderRejection(code=HEADER_MISMATCH, message=f"{twice} header appears more than once")
+        verdict = classify_inbound_request(message, headers=arrival.headers)
+        if isinstance(verdict, InboundModernRoute):
+            return self._mismatch(arrival, message) or verdict
+        return verdict
+
+    async def _refuse(
+        self, arrival: Arrival, message: Mapping[str, Any], verdict: InboundLadderRejection, name: str | int
+    ) -> None:
+        """Say what is wrong. A call is put on record under the name that its body has. Raises NotRecorded."""
+        refusal = failure(400, verdict.code, verdict.message, data=verdict.data, name=name)
         params = message.get("params") or {}
         called = params.get("name") if message["method"] == "tools/call" else None
-        if isinstance(verdict, InboundLadderRejection) and isinstance(called, str):
-            visit = self._visit(arrival, InboundModernRoute("", None, {}), NoLine())
-            await self._reception.refuse(visit, called, InvalidArguments(verdict.message))
-        return verdict
+        if not isinstance(called, str):
+            await arrival.refuse(refusal)
+            return
+        visit = self._visit(arrival, InboundModernRoute("", None, {}), NoLine())
+        await self._reception.refuse(visit, called, InvalidArguments(verdict.message))
+        await reply(arrival.send, refusal)
 
     def _mismatch(self, arrival: Arrival, message: Mapping[str, Any]) -> InboundLadderRejection | None:
         """Whether `Mcp-Param-*` headers say the same as the arguments, by the schema that the caller was shown."""

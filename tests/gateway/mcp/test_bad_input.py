@@ -6,14 +6,16 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import anyio
 import httpx2
 import pytest
 from mcp.shared.inbound import encode_header_value
 
 from squidbot.core.domain.audit import RecordFilter, ToolExecution
 from squidbot.core.domain.endpoint import EndpointOptions
+from tests.fakes.door import FakeAuditLog
 from tests.fixtures.running import plain_entry, until
-from tests.gateway.mcp.house import House, house
+from tests.gateway.mcp.house import HEADER, House, house
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("G-01")]
 ROLE = "tester"
@@ -90,6 +92,12 @@ async def test_a_body_that_is_no_message_is_refused_with_the_protocols_code(vers
             answer = await http.post(opened.at(), content=content, headers=headers)
             assert (what, answer.status_code, whole(answer)["error"]["code"]) == (what, 400, code)
             assert len(answer.content) < 500
+            record = (await records(opened))[-1]
+            assert (record.kind, record.tool, record.outcome) == ("request", "request", "refused")
+            assert (record.role, record.squad_member_id, record.origin) == (ROLE, f"m-{ROLE}", "mcp")
+            assert json.loads(record.arguments) == {"status": 400, "code": code}
+            assert record.error_message == whole(answer)["error"]["message"]
+        assert len(await records(opened)) == len(BROKEN)
 
 
 async def test_headers_that_do_not_fit_are_refused() -> None:
@@ -108,6 +116,68 @@ async def test_headers_that_do_not_fit_are_refused() -> None:
         assert refused.status_code == 400
         assert whole(refused)["error"]["code"] == -32022
         assert whole(refused)["error"]["data"] == {"supported": ["2026-07-28"], "requested": "2031-01-01"}
+        kept = [(record.kind, json.loads(record.arguments)["status"]) for record in await records(opened)]
+        # Another method than POST is how clients find out what there is.
+        assert kept == [("request", status) for status in (406, 415, 400, 400, 400)]
+
+
+async def test_a_version_of_the_handshakes_that_nobody_knows_is_refused_once() -> None:
+    """A notification and an answer have no id, and are on record all the same."""
+    async with plain() as opened, opened.http(ROLE) as http:
+        headers = {**BOTH, "mcp-protocol-version": "1999-01-01"}
+        for body in ('{"jsonrpc":"2.0","method":"notifications/initialized"}', '{"jsonrpc":"2.0","id":1,"result":{}}'):
+            assert (await http.post(opened.at("plain"), content=body, headers=headers)).status_code == 400
+        opening = '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":3}}'
+        assert (await http.post(opened.at("plain"), content=opening, headers=BOTH)).status_code == 400
+        kept = await records(opened)
+        assert [(record.kind, record.server, record.outcome) for record in kept] == [
+            ("request", "plain", "refused")
+        ] * 3
+
+
+async def test_a_flood_of_what_is_no_message_leaves_few_records_that_tell_of_the_others() -> None:
+    """One broken client must not be able to fill the disk, nor to hide what others do."""
+    async with plain() as opened, opened.http(ROLE) as http:
+        for _ in range(60):
+            assert (await http.post(opened.at(), content="[]", headers=BOTH)).status_code == 400
+        assert 20 <= len(await records(opened)) <= 22
+        assert (await http.post(opened.at("plain"), **modern("tools/call", {"name": "nope"}))).status_code == 400
+        assert (await records(opened))[-1].tool == "nope"
+
+
+async def test_who_leaves_before_the_end_of_a_body_is_no_matter_of_record() -> None:
+    """There is nobody to answer, and nothing that somebody said."""
+    async with plain() as opened, opened.http(ROLE) as http:
+        where = httpx2.URL(opened.url)
+        begun = f"POST /mcp HTTP/1.1\r\nhost: x\r\n{HEADER.decode()}: {ROLE}\r\ncontent-length: 99\r\n"
+        begun += "".join(f"{name}: {value}\r\n" for name, value in BOTH.items())
+        async with await anyio.connect_tcp(where.host, where.port or 0) as stream:
+            await stream.send(f"{begun}\r\n{{".encode())
+        assert (await http.post(opened.at("plain"), **call())).status_code == 200
+        assert [record.kind for record in await records(opened)] == ["call"]
+
+
+async def test_a_part_of_the_door_that_a_role_does_not_have_is_on_record() -> None:
+    """What is there and what is not look the same, but somebody has tried."""
+    async with plain() as opened, opened.http(ROLE) as http, opened.http("nobody") as nobody:
+        assert (await http.post(opened.at("secret"), **call())).status_code == 404
+        assert (await nobody.post(opened.at("plain"), **call())).status_code == 403
+        kept = await records(opened)
+        found = [(record.kind, record.server, record.role, record.outcome) for record in kept]
+        assert found == [("request", "secret", ROLE, "refused"), ("request", "plain", "nobody", "refused")]
+
+
+async def test_what_cannot_be_recorded_makes_no_fault_of_a_refusal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A full disk: what is no message is still the client's fault, and a call that cannot be recorded is the documented 503."""
+    async with plain() as opened, opened.http(ROLE) as http:
+        monkeypatch.setattr(opened.door.recorder, "_log", FakeAuditLog(broken=True))
+        for content, status in (("{", 400), ("[]", 400), ("x" * (5 * 2**20), 413)):
+            assert (await http.post(opened.at(), content=content, headers=BOTH)).status_code == status
+        mismatch = await http.post(opened.at("plain"), **call(**{"mcp-name": "pid"}))
+        assert (mismatch.status_code, mismatch.headers["retry-after"]) == (503, "5")
+        assert "not recorded" in whole(mismatch)["error"]["message"]
+        misfit = await http.post(opened.at("plain"), **modern("tools/call", {"name": "echo", "arguments": [1]}))
+        assert whole(misfit)["result"]["content"][0]["text"] == "not recorded, not done"
 
 
 async def test_a_body_that_is_too_large_is_refused_in_a_way_that_arrives() -> None:
@@ -122,6 +192,8 @@ async def test_a_body_that_is_too_large_is_refused_in_a_way_that_arrives() -> No
         assert (await http.post(opened.at(), content=large, headers=BOTH)).status_code == 413
         assert (await http.post(opened.at(), content=dripping(), headers=BOTH)).status_code == 413
         assert (await http.post(opened.at("plain"), **call())).status_code == 200
+        kept = [(record.kind, json.loads(record.arguments).get("status")) for record in await records(opened)]
+        assert kept == [("request", 413), ("request", 413), ("call", None)]
 
 
 async def test_a_header_that_names_another_tool_than_the_body_is_refused_and_recorded_under_the_bodys() -> None:
@@ -170,8 +242,11 @@ async def test_every_refusal_is_on_record_and_looks_as_the_table_says() -> None:
         assert "text" in result["content"][0]["text"]
         odd = await http.post(opened.at("plain"), **modern("tools/call", {"name": "echo", "arguments": [1]}))
         assert whole(odd)["error"]["code"] == -32602
+        nameless = modern("tools/call", {"name": "echo"})
+        nameless["content"] = nameless["content"].replace('"echo"', "7")
+        assert (await http.post(opened.at("plain"), **nameless)).status_code == 400
         kept = await records(opened)
-        assert [record.outcome for record in kept] == ["refused"] * 6
+        assert [record.outcome for record in kept] == ["refused"] * 7
         for answer in (forbidden, unknown, joined, nobody, misfit, odd):
             assert not {"Traceback", "/squidbot/", str(Path.home())} & set(answer.text.split())
 
