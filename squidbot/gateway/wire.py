@@ -13,6 +13,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 MAX_HEAD = 65_536
 """Bytes of a request's line and headers."""
+_AROUND = len(": \r\n")
 PATIENCE = 30.0
 """Seconds for a whole request to arrive; whoever sends a byte now and then holds a connection no longer."""
 _KEPT_ALIVE = 75
@@ -28,6 +29,10 @@ QUIET: dict[str, Any] = {"log_config": None, "log_level": "error"}
 """Whoever sends no HTTP gets 400 and no line in the log: anybody could fill it so, before any token is asked for."""
 
 
+class _TooLarge(Exception):
+    """A head that has more than it may: ends the parser's work on it."""
+
+
 class BoundedProtocol(HttpToolsProtocol):
     """One connection."""
 
@@ -36,7 +41,8 @@ class BoundedProtocol(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self._in_head = True
-        self._head = 0
+        self._raw = self._head = 0
+        self._is_deaf = False
         self._late: asyncio.TimerHandle | None = None
         self._expect()
 
@@ -45,16 +51,26 @@ class BoundedProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
+        if self._is_deaf:
+            return
+        # Two counts: a line without end never comes to the parser's callbacks, and a head that came at once is over here.
+        self._raw += len(data)
         super().data_received(data)
-        if self._in_head and not self.transport.is_closing():
-            self._head += len(data)
-            if self._head > MAX_HEAD:
-                self._refuse(431, b"The head of the request is too large.")
+        if self._in_head and self._raw > MAX_HEAD and not self.transport.is_closing():
+            self._refuse_head()
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
-        self._in_head, self._head = True, 0
+        self._head = 0
         self._expect()
+
+    def on_url(self, url: bytes) -> None:
+        self._count(len(url))
+        super().on_url(url)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self._count(len(name) + len(value) + _AROUND)
+        super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
         self._in_head = False
@@ -62,7 +78,31 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         self._arrived()
+        # What else came in the same read is the next head's, and too little to matter.
+        self._in_head, self._raw = True, 0
         super().on_message_complete()
+
+    def send_400_response(self, msg: str) -> None:
+        """Where the parser gave up."""
+        if self._head > MAX_HEAD:
+            self._refuse_head()
+        else:
+            super().send_400_response(msg)
+
+    def _count(self, size: int) -> None:
+        self._head += size
+        if self._head > MAX_HEAD:
+            raise _TooLarge
+
+    def _refuse_head(self) -> None:
+        words = b"The head of the request is too large."
+        if self._is_idle():
+            # Heard on for a moment, and forgotten: whoever is cut off while they still send never sees why.
+            self._is_deaf = True
+            self._say(431, words)
+            self.loop.call_later(_LAST_CHANCE, self.transport.close)
+        else:
+            self._refuse(431, words)
 
     def shutdown(self) -> None:
         """Told to end: who has sent nothing yet may be about to, and is answered that we end rather than cut off."""
@@ -96,10 +136,13 @@ class BoundedProtocol(HttpToolsProtocol):
     def _refuse(self, status: int, words: bytes) -> None:
         """Say why, unless an answer has begun, and hang up."""
         if self._is_idle() or not self.cycle.response_started:
-            length = str(len(words)).encode()
-            head = b"content-type: text/plain\r\ncontent-length: " + length + b"\r\nconnection: close\r\n\r\n"
-            self.transport.write(STATUS_LINE[status] + head + words)
+            self._say(status, words)
         self.transport.close()
+
+    def _say(self, status: int, words: bytes) -> None:
+        length = str(len(words)).encode()
+        head = b"content-type: text/plain\r\ncontent-length: " + length + b"\r\nconnection: close\r\n\r\n"
+        self.transport.write(STATUS_LINE[status] + head + words)
 
 
 class HTTPServer(uvicorn.Server):

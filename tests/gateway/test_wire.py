@@ -103,6 +103,39 @@ async def test_a_head_without_end_is_refused() -> None:
         assert b"431" in await _rest(stream)
 
 
+@pytest.mark.parametrize("lines", [1, 100, 8_000])
+async def test_a_head_is_as_large_as_it_is_however_it_arrives(lines: int) -> None:
+    """T15: what comes whole in one read is bounded as what comes in pieces."""
+    fields = b"".join(b"x-%d: %s\r\n" % (number, b"a" * (MAX_HEAD // lines)) for number in range(lines))
+    head = b"GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n" + fields + b"\r\n"
+    async with _serving() as port:
+        for size in (len(head), 1_000):
+            async with await anyio.connect_tcp("127.0.0.1", port) as stream:
+                with suppress(anyio.BrokenResourceError):
+                    for start in range(0, len(head), size):
+                        await stream.send(head[start : start + size])
+                assert b"431" in await _rest(stream)
+
+
+async def test_a_line_that_is_too_long_is_refused() -> None:
+    """The first line is part of the head."""
+    async with _serving() as port, await anyio.connect_tcp("127.0.0.1", port) as stream:
+        await stream.send(b"GET /" + b"a" * MAX_HEAD + b" HTTP/1.1\r\nhost: x\r\n\r\n")
+        assert b"431" in await _rest(stream)
+
+
+async def test_a_head_behind_a_large_body_is_no_larger_for_it() -> None:
+    """A client that sends its next request at once must not be refused for the size of the last one."""
+    async with _serving() as port, await anyio.connect_tcp("127.0.0.1", port) as stream:
+        body = b"b" * (3 * MAX_HEAD)
+        first = b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: %d\r\n\r\n%s" % (len(body), body)
+        await stream.send(first + b"GET /next HTTP/1.1\r\nhost")
+        await stream.send(b": x\r\nx-large: " + b"a" * (MAX_HEAD - 200) + b"\r\n\r\n")
+        await stream.send(b"GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
+        said = await _rest(stream)
+    assert said.count(b"200 OK") == 3
+
+
 async def test_one_who_has_just_come_is_still_answered_at_the_end() -> None:
     """P14: a request that is on its way when the gateway ends is told so, not cut off."""
     listener = socket.create_server(("127.0.0.1", 0))
