@@ -13,8 +13,9 @@ from starlette.types import ASGIApp
 from squidbot.gateway.draining import Draining
 from squidbot.gateway.wire import HTTPServer
 
-GRACE: Final = 10.0
-"""Seconds that calls under way are given at the end."""
+GRACE: Final = 6.0
+"""Seconds that calls under way are given at the end: the rest of the ten in which a gateway is gone is for the servers, of
+which one that does not want to end takes three."""
 _WATCH: Final = 1.0
 """Seconds between two looks at the settings."""
 _ENDS: Final = (signal.SIGTERM, signal.SIGINT)

@@ -276,6 +276,35 @@ async def test_a_second_signal_does_not_wait(tmp_path: Path, http: Callable[[], 
         assert not marked("second-signal")
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+async def test_a_call_that_never_ends_keeps_it_no_longer_than_ten_seconds(
+    tmp_path: Path, http: Callable[[], httpx2.AsyncClient], number: signal.Signals
+) -> None:
+    """P14, fault 53: time for calls, and then for a server that sits in one, is less than whoever stops it waits."""
+    entry = {**plain_entry("--each", "60"), "env": {"FAULT_MARK": f"hanging-{number}"}}
+    with gateway(tmp_path, settings_of({"plain": entry})) as running:
+        token = running.token()
+        async with http() as client, create_task_group() as tasks:
+            await until_listed(client, running.url, token, "mcp_plain_echo")
+            answers: list[httpx2.Response] = []
+
+            async def waits() -> None:
+                params = {"name": "mcp_plain_echo", "arguments": {"text": "slow"}}
+                answers.append(await ask(client, running.url, token, "tools/call", params))
+
+            tasks.start_soon(waits)
+            await until(lambda: running.api("GET", "/status")["under_way"] == 1, what="the call to be under way")
+            began = time.monotonic()
+            running.process.send_signal(number)
+            await until(lambda: running.process.poll() is not None, what="the end", within=20)
+        assert time.monotonic() - began < 10
+        assert running.process.returncode == (130 if number is signal.SIGINT else 0)
+        assert answers[0].status_code == 503
+        assert not marked(f"hanging-{number}")
+    tail = _squidbot("audit", "tail", "--json", state=running.state)
+    assert [record["outcome"] for record in json.loads(tail.stdout) if record["tool"] == "echo"] == ["cancelled"]
+
+
 async def test_after_a_kill_the_next_start_goes_on_where_it_was(tmp_path: Path) -> None:
     """kill -9: nothing is in its way, the same token is good, the record is whole."""
     with gateway(tmp_path, settings_of()) as first:
