@@ -507,6 +507,8 @@ SOCKETS: list[Case] = [
 
 ENDS: list[Case] = [
     *each("daemon_grandchild", "quiet stubborn", row=55, over=STDIO, answers="ok"),
+    *each("daemon_grandchild", "sleeper", row=55, over=STDIO, answers="ok"),
+    *each("daemon_grandchild", "orphan", row=55, over=STDIO, answers="either", then="returns"),
     Case(fault="daemon_grandchild", argument="crash", row=55, over=STDIO, then="returns", at_once=True),
     Case(fault="forks_without_end", row=55, over=STDIO, answers="ok"),
     *each("ignores_eof", "eof term", row=56, over=STDIO, answers="ok"),

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
@@ -15,6 +16,7 @@ import anyio
 import pytest
 
 from squidbot.adapters.mcp.channel import Bounds, ChannelClosed, Frame, Oversize
+from squidbot.adapters.mcp.leftovers import fresh_mark, sweep
 from squidbot.adapters.mcp.transport import Opening
 from squidbot.adapters.mcp.transports import stdio
 from squidbot.adapters.mcp.transports.stdio import ProcessChannel, open_stdio
@@ -277,6 +279,33 @@ async def test_leaving_ends_the_whole_tree_gently_then_firmly(impatient: None, t
         assert len([pid for pid in noted(pids) if alive(pid)]) == 3
     assert not [pid for pid in noted(pids) if alive(pid)]
     assert descriptors() <= before
+
+
+@pytest.mark.requirement("B-01", "B-12")
+@pytest.mark.parametrize("ways", [["kill-reaper"], ["stop-reaper"], ["stop-reaper", "ignore-eof"]])
+async def test_a_server_that_kills_or_stops_whoever_watches_over_it_leaves_nothing_all_the_same(
+    impatient: None, tmp_path: Path, ways: list[str]
+) -> None:
+    """Its daemons are nobody's children then, and would keep its secrets for ever."""
+    before = descriptors()
+    pids = tmp_path / "pids"
+    async with opened(stubborn(pids, "ignore-term", "child", "daemon", *ways)) as channel:
+        await lines(channel)
+        if "kill-reaper" in ways:
+            assert str(await end_of(channel)) == "the process that watches over it was killed"
+        assert len(noted(pids)) == 3
+        leaving = time.monotonic()
+    assert time.monotonic() - leaving < 5
+    await until(lambda: not [pid for pid in noted(pids) if alive(pid)], what="the last to be gone", within=1)
+    assert descriptors() <= before
+
+
+async def test_what_carries_anothers_mark_is_left_alone() -> None:
+    """Whoever cleans up after one server must not end its neighbour."""
+    async with opened(python(ECHO)) as neighbour:
+        sweep(fresh_mark())
+        await neighbour.send(b"still here", None)
+        assert await lines(neighbour) == [b"still here"]
 
 
 @pytest.mark.requirement("B-01", "B-12")

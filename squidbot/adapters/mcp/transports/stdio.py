@@ -12,6 +12,7 @@ import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -19,6 +20,7 @@ import anyio
 from squidbot.adapters.mcp import reaper
 from squidbot.adapters.mcp.apart import apart
 from squidbot.adapters.mcp.channel import ChannelClosed, Frame
+from squidbot.adapters.mcp.leftovers import MARK, fresh_mark, sweep
 from squidbot.adapters.mcp.lines import Lines
 from squidbot.adapters.mcp.transport import Opening
 from squidbot.config.schema import MCPServerConfig
@@ -29,6 +31,8 @@ GRACE = 2.0
 """Seconds that a server has to end by itself once its input is closed."""
 FIRM = 1.0
 """Seconds between SIGTERM and SIGKILL."""
+_MARGIN = 1.0
+"""Seconds that the reaper has beyond both to be done; then something keeps it from its work."""
 _CHUNK = 262_144
 _PIPE = 65_536
 """All that a pipe holds: to ask for more at once costs memory that may not be there."""
@@ -55,11 +59,12 @@ async def open_stdio(config: MCPServerConfig, opening: Opening) -> AsyncIterator
 
 @dataclass(slots=True)
 class _Process:
-    """The reaper of one server and the two pipes between it and us."""
+    """The reaper of one server, the two pipes between it and us, and the mark of all that the server starts."""
 
     popen: "subprocess.Popen[bytes]"
     control: int
     status: int
+    mark: str
 
 
 async def _started(config: MCPServerConfig) -> _Process:
@@ -78,7 +83,8 @@ async def _started(config: MCPServerConfig) -> _Process:
 
 
 def _start(config: MCPServerConfig) -> _Process:
-    environment = config.child_environment()
+    mark = fresh_mark()
+    environment = {**config.child_environment(), MARK: mark}
     folder = _working_folder(config)
     command = _find(config, environment, folder)
     control_read, control, status, status_write = _pipes()
@@ -108,7 +114,7 @@ def _start(config: MCPServerConfig) -> _Process:
         os.close(control_read)
         os.close(status_write)
     os.set_blocking(status, False)
-    return _Process(popen, control, status)
+    return _Process(popen, control, status, mark)
 
 
 def _pipes() -> tuple[int, int, int, int]:
@@ -184,6 +190,7 @@ class ProcessChannel:
             with suppress(AttributeError):  # another loop's transports have sizes of their own
                 transport.max_size = _PIPE  # type: ignore[attr-defined]
             self._pipes.append(transport)
+        self._hang_up_if_unwatched()
 
     async def receive(self) -> Sequence[Frame]:
         """The lines that have come."""
@@ -210,11 +217,13 @@ class ProcessChannel:
         popen = self._process.popen
         self._input.close()
         os.close(self._process.control)
-        with anyio.move_on_after(GRACE + FIRM + 2.0) as patience:
+        popen.send_signal(signal.SIGCONT)  # a server may have stopped it
+        with anyio.move_on_after(GRACE + FIRM + _MARGIN) as patience:
             await self._gone.wait()
         if patience.cancelled_caught:
             popen.kill()
-        await apart(popen.wait)
+        if await apart(popen.wait) != 0:
+            await apart(partial(sweep, self._process.mark))
         asyncio.get_running_loop().remove_reader(self._process.status)
         os.close(self._process.status)
         self._input.abort()
@@ -232,9 +241,16 @@ class ProcessChannel:
             asyncio.get_running_loop().remove_reader(self._process.status)
             self._gone.set()
             self._told.set()
+            self._hang_up_if_unwatched()
         elif self._exit is None:
             self._exit = _exit_in_words(news.split(b"\n", 1)[0].decode("ascii", "replace"))
             self._told.set()
+
+    def _hang_up_if_unwatched(self) -> None:
+        """A reaper that ended without a word was killed: a server that nobody would end is not listened to."""
+        if self._gone.is_set() and self._exit is None and self._pipes:
+            self._exit = "the process that watches over it was killed"
+            self._pipes[0].close()
 
     async def _end(self, otherwise: str) -> ChannelClosed:
         """Why the server is gone, with its last words; `otherwise` if it turns out to be still there."""

@@ -1,9 +1,10 @@
 """A process that is hard to end, with children that are harder: what a reaper has to deal with.
 
-python -I -S stubborn.py PIDS [ignore-eof] [ignore-term] [child] [daemon] [slow-flush] [exit]
+python -I -S stubborn.py PIDS [ignore-eof] [ignore-term] [child] [daemon] [slow-flush] [exit] [kill-reaper] [stop-reaper]
 
 It writes the number of every process that it starts, and its own, to the file PIDS, one a line, then reads its input
 to the end. `slow-flush`: once the input has ended it needs a moment, then writes "flushed" to PIDS.
+`kill-reaper` and `stop-reaper`: once all are started, whoever watches over them is killed or stopped.
 """
 
 import os
@@ -44,6 +45,10 @@ def main() -> None:
     while noted(path) < 1 + ("child" in ways) + ("daemon" in ways):
         time.sleep(0.005)
     os.write(1, b"ready\n")
+    if "stop-reaper" in ways:
+        os.kill(os.getppid(), signal.SIGSTOP)
+    if "kill-reaper" in ways:
+        os.kill(os.getppid(), signal.SIGKILL)
     if "exit" in ways:
         return
     sys.stdin.buffer.read()
