@@ -206,13 +206,34 @@ _NOT_PUBLIC_6 = (
 def _is_public(address: str) -> bool:
     parsed = ipaddress.ip_address(address.partition("%")[0])
     if isinstance(parsed, ipaddress.IPv6Address):
-        hidden = parsed.ipv4_mapped or parsed.sixtofour or (parsed.teredo or (None, None))[1]
-        if hidden is None and parsed in ipaddress.ip_network("64:ff9b::/96"):
-            hidden = ipaddress.IPv4Address(int(parsed) & 0xFFFFFFFF)
-        if hidden is not None:
-            return _is_public(str(hidden))
+        if parsed.ipv4_mapped is not None:
+            return _is_public(str(parsed.ipv4_mapped))
+        if not all(_is_public(str(inner)) for inner in _hidden(parsed)):
+            return False
         if parsed.is_site_local or any(parsed in network for network in _NOT_PUBLIC_6):
             return False
     elif any(parsed in network for network in _NOT_PUBLIC_4):
         return False
     return parsed.is_global and not parsed.is_multicast
+
+
+_WITH_IPV4_LAST = (
+    ipaddress.ip_network("64:ff9b::/96"),  # translation to IPv4
+    ipaddress.ip_network("::ffff:0:0:0/96"),  # the same, older
+)
+_ISATAP = 0x5EFE
+_ISATAP_FLAGS = 0x03000000
+"""Two bits that may be set before it: universal, group."""
+
+
+def _hidden(address: ipaddress.IPv6Address) -> Iterator[ipaddress.IPv4Address]:
+    """Every IPv4 address that packets for `address` may be handed to, in whatever it is wrapped."""
+    last = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+    if address.sixtofour is not None:
+        yield address.sixtofour
+    if address.teredo is not None:
+        yield from address.teredo
+    if any(address in network for network in _WITH_IPV4_LAST):
+        yield last
+    if (int(address) >> 32) & 0xFFFFFFFF & ~_ISATAP_FLAGS == _ISATAP:
+        yield last

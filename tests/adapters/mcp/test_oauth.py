@@ -396,6 +396,17 @@ async def test_metadata_never_leads_to_what_only_this_machine_can_reach(bent: st
         "64:ff9b:1::a9fe:a9fe",
         "::169.254.169.254",
         "fec0::1",
+        "2002:a9fe:a9fe::1",
+        "2002:a00:1::",
+        "2001:0:a9fe:a9fe:8000:63bf:f7f7:f7f7",  # Teredo, its server
+        "2001:0:808:808:8000:63bf:5601:5601",  # Teredo, its client
+        "2606:4700::5efe:a9fe:a9fe",  # ISATAP
+        "2606:4700::200:5efe:a9fe:a9fe",
+        "2606:4700::300:5efe:10.0.0.1",
+        "2002:808:808::5efe:127.0.0.1",
+        "fe80::5efe:808:808",
+        "fd00::200:5efe:808:808",
+        "::ffff:0:169.254.169.254",
     ],
 )
 async def test_addresses_that_are_not_public_are_refused_before_a_connection(host: str) -> None:
@@ -404,7 +415,9 @@ async def test_addresses_that_are_not_public_are_refused_before_a_connection(hos
         await public_address(host, 443)
 
 
-@pytest.mark.parametrize("host", ["93.184.216.34", "2606:4700::1111"])
+@pytest.mark.parametrize(
+    "host", ["93.184.216.34", "2606:4700::1111", "2002:808:808::1", "2606:4700::5efe:808:808", "64:ff9b::808:808"]
+)
 async def test_public_addresses_pass(host: str) -> None:
     """A sign-in server elsewhere is the usual case."""
     assert await public_address(host, 443) == host
