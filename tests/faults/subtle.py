@@ -26,6 +26,7 @@ LIES: list[Case] = [
         row=9,
         connects=False,
         says="more than 100000 values",
+        at_once=True,
         settings={"startup_timeout": 8.0},
     ),
     *each("lying_introduction", "instructions_list no_server_info name_number version_newline", row=9, connects=False),

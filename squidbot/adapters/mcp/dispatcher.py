@@ -53,11 +53,12 @@ _FAIR_SHARE = 256
 
 
 class WireError(MCPError):
-    """A request that failed on our side of the wire, and whose fault it was."""
+    """A request that failed on our side of the wire, whose fault it was, and whether it will fail again."""
 
-    def __init__(self, code: int, message: str, kind: FailureKind) -> None:
+    def __init__(self, code: int, message: str, kind: FailureKind, *, permanent: bool = False) -> None:
         super().__init__(code, message)
         self.kind: FailureKind = kind
+        self.permanent = permanent
 
 
 class Wire(Protocol):
@@ -338,7 +339,8 @@ def _bearable(method: str, result: dict[str, Any]) -> dict[str, Any]:
     """A result that may go on; the SDK looks at every part of how a server introduces itself. Raises WireError."""
     if method in _INTRODUCTIONS and weight(result, _INTRODUCTION, characters=_LARGE) > _INTRODUCTION:
         reason = f"it has more than {_INTRODUCTION} values in it"
-        raise WireError(PARSE_ERROR, f"the server's answer to {method} cannot be used: {reason}", "protocol")
+        words = f"the server's answer to {method} cannot be used: {reason}"
+        raise WireError(PARSE_ERROR, words, "protocol", permanent=True)
     return result
 
 

@@ -13,7 +13,7 @@ import anyio
 import pytest
 
 from squidbot import BinaryContent, MCPConnection, MCPConnectionError, TextContent
-from squidbot.adapters.mcp import attendant
+from squidbot.adapters.mcp import attendant, dispatcher
 from squidbot.adapters.mcp.callbacks import Callbacks
 from squidbot.adapters.mcp.opening import Surroundings
 from squidbot.adapters.schemas.checker import JSONSchemaCheck
@@ -135,6 +135,22 @@ async def test_a_start_that_takes_too_long_ends_with_the_last_words_of_the_serve
     with pytest.raises(MCPConnectionError, match=r"did not answer within 0\.6 s") as error:
         await _connection(scripted(script, startup_timeout=0.6, max_retries=0)).start()
     assert "waiting for a licence" in str(error.value)
+
+
+@pytest.mark.requirement("B-14")
+async def test_an_introduction_that_is_too_heavy_is_refused_at_once(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """It would be as heavy the next time, and the time after that."""
+    monkeypatch.setattr(dispatcher, "_INTRODUCTION", 1_000)
+    capabilities = {"tools": {}, "experimental": {"x": {"y": [0] * 1_000}}}
+    script = {"initialize": [{"result": {**EVERYTHING, "capabilities": capabilities}}]}
+    heard = tmp_path / "heard"
+    connection = _connection(scripted(script, heard))
+    with pytest.raises(MCPConnectionError, match="more than 1000 values"):
+        await connection.start()
+    await connection.stop()
+    assert len(messages(heard, "initialize")) == 1
 
 
 @pytest.mark.requirement("B-08")
