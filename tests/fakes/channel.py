@@ -32,7 +32,7 @@ class ScriptedChannel:
         if self.full:
             await asyncio.Event().wait()
         message = json.loads(frame)
-        assert message.get("id") == request_id or "id" not in message
+        assert request_id == (message.get("id") if "method" in message else None)
         async with self._arrived:
             self.sent.append(message)
             self._arrived.notify_all()

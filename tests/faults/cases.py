@@ -340,6 +340,7 @@ WEB: list[Case] = [
     ),
     *each("post_status", "401 404 500 429", row=48, over=SSE, at_once=True),
     Case(fault="post_hangs", row=48, over=SSE, says="did not answer"),
+    *each("post_hangs", "initialized", row=48, over=("sse", "http", "json"), answers="ok"),
     Case(fault="unavailable_for_a_moment", row=40, over=NETWORK, answers="ok", settings={"startup_timeout": 4.0}),
     Case(fault="forgets_session", row=40, over=HTTP, answers="ok", check=checks.one_effect),
     Case(fault="always_forgets_session", row=40, over=HTTP, then="nothing"),

@@ -64,7 +64,7 @@ class Channel(Protocol):
     async def send(self, frame: bytes, request_id: int | str | None) -> None:
         """Hand one message to the peer; waits only while the peer's buffers are full.
 
-        `request_id` is the id of the request or answer in `frame`. A transport that learns later that a
+        `request_id` is the id of the request in `frame`, if it is one. A transport that learns later that a
         request was not accepted (an HTTP status) answers it itself, by a JSON-RPC error frame with that id
         out of `receive` whose data `http_failure.failure_of` can read. Raises ChannelClosed.
         """

@@ -27,7 +27,11 @@ from squidbot.core.domain.errors import MCPConnectionError
 __all__ = ["HTTPFailure", "HTTPGuard", "failure_of"]
 
 _COURTESY = 5.0
-"""Seconds for a message that has no answer: the SDK sends nothing else meanwhile."""
+"""Seconds for a message that has no answer."""
+_HEAD_START = 0.5
+"""Seconds that the word of our being ready has before what it is the beginning of; the server may have taken it long since."""
+_MOST_BESIDE = 64
+"""How many messages without an answer may be under way at once."""
 _FAREWELL = 2.0
 _LONGEST_ID = 4_096
 _MOST_RESUMED = 60
@@ -55,6 +59,7 @@ class HTTPGuard(httpx2.AsyncBaseTransport):
         self._in_flight: InFlight = {}
         self._unasked = Unasked(server=server, bounds=bounds)
         self._resumed: Counter[str] = Counter()
+        self._beside = 0
 
     async def aclose(self) -> None:
         await self._inner.aclose()
@@ -140,20 +145,33 @@ class HTTPGuard(httpx2.AsyncBaseTransport):
     # Everything else
 
     async def _tell(self, request: httpx2.Request, message: dict[str, Any]) -> httpx2.Response:
-        """Send what has no answer, within a deadline: the SDK's writer waits for it."""
-        seconds = min(self._timeout, _COURTESY)
+        """Send what has no answer, beside the calls: the SDK's writer would wait for it, with all that is behind it."""
         if "method" not in message:
             self._unasked.answered(message.get("id"))
-        if message.get("method") != "notifications/cancelled":
-            return await self._bounded(request, seconds)
-        # Not waited for: it goes to a server that did not answer in time, and the next calls are behind it.
-        self._tasks.start_soon(self._cancel, request, message, seconds)
+        if self._beside >= _MOST_BESIDE:
+            self._unasked.odd(
+                "untold", "does not take what it is told; {} messages wait, the rest is dropped", _MOST_BESIDE
+            )
+            return httpx2.Response(202)
+        taken = anyio.Event()
+        self._beside += 1
+        self._tasks.start_soon(self._tell_beside, request, message, taken)
+        if message.get("method") == "notifications/initialized":
+            with anyio.move_on_after(_HEAD_START):
+                await taken.wait()
         return httpx2.Response(202)
 
-    async def _cancel(self, request: httpx2.Request, message: dict[str, Any], seconds: float) -> None:
-        """Tell the server that nobody waits any more, then hang up on what it was asked."""
-        await self._bounded(request, seconds)
-        params = message.get("params")
+    async def _tell_beside(self, request: httpx2.Request, message: dict[str, Any], taken: anyio.Event) -> None:
+        try:
+            await self._bounded(request, min(self._timeout, _COURTESY))
+        finally:
+            self._beside -= 1
+            taken.set()
+        if message.get("method") == "notifications/cancelled":
+            self._hang_up(message.get("params"))
+
+    def _hang_up(self, params: Any) -> None:
+        """The server was told that nobody waits any more, or took no notice: end what it was asked."""
         scope = self._in_flight.get(params.get("requestId", "")) if isinstance(params, dict) else None
         if scope is not None:
             scope.cancel()

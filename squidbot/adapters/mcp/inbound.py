@@ -210,7 +210,7 @@ class Inbox:
         while self._refusals:
             request_id, words = self._refusals[0]
             error = {"code": INTERNAL_ERROR, "message": words}
-            await self._send({"jsonrpc": "2.0", "id": request_id, "error": error}, request_id)
+            await self._send({"jsonrpc": "2.0", "id": request_id, "error": error}, None)
             self._refusals.popleft()
 
     async def _answer(
@@ -232,7 +232,7 @@ class Inbox:
         finally:
             del self._answering[request_id]
         if not scope.cancel_called:
-            await self._send(reply, request_id)
+            await self._send(reply, None)
 
     def _cancel(self, request_id: Any) -> None:
         scope = self._answering.get(request_id) if isinstance(request_id, int | str) else None

@@ -12,10 +12,12 @@ from typing import Any
 import anyio
 import pytest
 
+from squidbot.adapters.mcp import http_guard
 from squidbot.adapters.mcp.channel import Bounds
 from squidbot.adapters.mcp.http_guard import HTTPFailure, failure_of
 from squidbot.adapters.mcp.transport import Opening
 from tests.adapters.mcp.http_peer import LIMIT, Act, Visit, config_for, event, failure, peer, wire
+from tests.fixtures.running import until
 
 pytestmark = pytest.mark.anyio
 
@@ -74,6 +76,82 @@ def quiet(caplog: pytest.LogCaptureFixture) -> Any:
     with caplog.at_level(logging.WARNING):
         yield
     assert [record.getMessage() for record in caplog.records] == []
+
+
+@pytest.mark.requirement("B-14")
+async def test_what_a_server_is_told_and_does_not_take_delays_no_call() -> None:
+    """The SDK sends one after the other, and our calls would be behind it."""
+    told: list[str] = []
+
+    async def takes_no_news(visit: Visit) -> None:
+        if visit.asked.method == "POST" and "id" not in visit.asked.message:
+            told.append(visit.asked.message["method"])
+            await visit.until_hung_up()
+        elif visit.asked.method == "POST":
+            await visit.result(GOOD)
+        else:
+            await visit.reply(405)
+
+    async with peer(takes_no_news) as there, wire(config_for(there.url())) as dispatcher:
+        for method in ("notifications/initialized", "notifications/roots/list_changed", "notifications/initialized"):
+            began = time.monotonic()
+            await dispatcher.notify(method, None)
+            assert await dispatcher.send_raw_request("ping", {}, {"timeout": 5}) == GOOD
+            assert time.monotonic() - began < 2
+        assert len(told) == 3
+
+
+@pytest.mark.requirement("B-14")
+async def test_answers_that_a_server_does_not_take_delay_no_call_and_do_not_pile_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It may ask for ever and hear nothing."""
+    monkeypatch.setattr(http_guard, "_MOST_BESIDE", 3)
+    unheard = 0
+
+    async def asks(visit: Visit) -> None:
+        nonlocal unheard
+        if visit.asked.method != "POST":
+            await visit.reply(405)
+        elif visit.asked.message.get("method") == "tools/call":
+            request_id = visit.asked.message["id"]
+            questions = [event(message(n, method="roots/list")) for n in range(10)]
+            await visit.stream(*questions, event(message(request_id, result=GOOD)))
+        elif "method" in visit.asked.message:
+            await visit.result(GOOD)
+        else:
+            unheard += 1
+            await visit.until_hung_up()
+
+    async with peer(asks) as there, wire(config_for(there.url())) as dispatcher:
+        began = time.monotonic()
+        assert await dispatcher.send_raw_request("tools/call", {"name": "x"}, {"timeout": 5}) == GOOD
+        await until(lambda: unheard == 3, what="the answers")
+        assert await dispatcher.send_raw_request("ping", {}, {"timeout": 5}) == GOOD
+        assert time.monotonic() - began < 3
+        assert unheard == 3
+
+
+@pytest.mark.requirement("B-14")
+async def test_the_word_of_our_being_ready_is_taken_before_the_first_question() -> None:
+    """Some servers refuse whatever comes before it."""
+    order: list[str] = []
+
+    async def slow_to_take(visit: Visit) -> None:
+        if visit.asked.method != "POST":
+            await visit.reply(405)
+        elif "id" in visit.asked.message:
+            order.append("asked")
+            await visit.result(GOOD)
+        else:
+            await anyio.sleep(0.1)
+            order.append("taken")
+            await visit.reply(202)
+
+    async with peer(slow_to_take) as there, wire(config_for(there.url())) as dispatcher:
+        await dispatcher.notify("notifications/initialized", None)
+        assert await dispatcher.send_raw_request("ping", {}, {"timeout": 5}) == GOOD
+        assert order == ["taken", "asked"]
 
 
 @pytest.mark.requirement("B-04")

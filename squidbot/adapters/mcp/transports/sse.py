@@ -1,5 +1,6 @@
 """Server-sent events: one stream from the server, and a POST for each message to it."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -20,11 +21,13 @@ from squidbot.config.schema import MCPServerConfig
 from squidbot.core.domain.errors import MCPConnectionError
 
 _AT_ONCE = 64
-"""Messages on their way at the same time."""
+"""Messages on their way at the same time, of those that are answered and of those that are not."""
 _WAITING = 256
 """Frames that may wait to be taken before the stream is read no further."""
 _COURTESY = 5.0
-"""Seconds for a message that has no answer: those after it wait for it, to keep their order."""
+"""Seconds for a message that has no answer."""
+_HEAD_START = 0.5
+"""Seconds that those after it wait for it, to keep their order: a server may have taken it and not say so."""
 
 
 @asynccontextmanager
@@ -164,7 +167,7 @@ class SSEChannel:
         self._news = anyio.Event()
         self._room = anyio.Event()
         self._end: ChannelClosed | None = None
-        self._slots = anyio.Semaphore(_AT_ONCE)
+        self._slots = {asked: anyio.Semaphore(_AT_ONCE) for asked in (True, False)}
         self._last_notification = anyio.Event()
         self._last_notification.set()
         self._in_flight: dict[RequestId, anyio.CancelScope] = {}
@@ -212,16 +215,17 @@ class SSEChannel:
 
     async def send(self, frame: bytes, request_id: RequestId | None) -> None:
         if self._end is None:
-            await self._slots.acquire()
+            await self._slots[request_id is not None].acquire()
         if self._end is not None:
             raise self._end
-        before = self._last_notification
-        if request_id is None:
-            self._last_notification = anyio.Event()
-        self._tasks.start_soon(self._post, frame, request_id, before, self._last_notification)
+        before, told = self._last_notification, None
+        if request_id is None and b'"method"' in frame:  # an answer keeps nothing waiting
+            told = self._last_notification = anyio.Event()
+            asyncio.get_running_loop().call_later(_HEAD_START, told.set)
+        self._tasks.start_soon(self._post, frame, request_id, before, told)
 
     async def _post(
-        self, frame: bytes, request_id: RequestId | None, before: anyio.Event, notified: anyio.Event
+        self, frame: bytes, request_id: RequestId | None, before: anyio.Event, told: anyio.Event | None
     ) -> None:
         """Deliver one message after the notifications before it; requests overtake one another."""
         try:
@@ -239,9 +243,9 @@ class SSEChannel:
             if self._in_flight.get(request_id) is scope:
                 del self._in_flight[request_id]
         finally:
-            self._slots.release()
-            if request_id is None:
-                notified.set()
+            self._slots[request_id is not None].release()
+            if told is not None:
+                told.set()
 
     async def _deliver(self, frame: bytes, request_id: RequestId) -> bytes | None:
         """POST a message; the error frame that answers it if the server did not take it."""

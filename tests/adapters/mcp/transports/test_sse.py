@@ -279,11 +279,37 @@ async def test_what_follows_a_notification_does_not_overtake_it() -> None:
         await visit.reply(500 if number else 202)
 
     async with opened(Server(post=post)) as (_, channel):
-        await channel.send(b'{"n": 0}', None)
+        await channel.send(b'{"method": "notifications/initialized", "n": 0}', None)
         await channel.send(b'{"n": 1}', 1)
         held.set()
         await one(channel)
         assert came == [0, 1]
+
+
+@pytest.mark.requirement("B-14")
+async def test_what_a_server_is_told_and_does_not_take_delays_no_call() -> None:
+    """Neither our words nor our answers, however many: only calls are waited for."""
+
+    async def post(visit: Visit) -> None:
+        if visit.asked.message.get("n") == 1:
+            await visit.reply(500)
+        else:
+            await visit.until_hung_up()
+
+    async with opened(Server(post=post)) as (_, channel):
+        with anyio.fail_after(3):
+            for number in range(30):
+                await channel.send(b'{"method": "notifications/progress"}', None)
+                await channel.send(b'{"id": "%d", "result": {}}' % number, None)
+            await channel.send(b'{"n": 1}', 1)
+            await one(channel)
+        with anyio.move_on_after(0.2) as full:
+            for number in range(64):
+                await channel.send(b'{"id": "%d", "result": {}}' % number, None)
+        assert full.cancelled_caught
+        with anyio.fail_after(3):
+            await channel.send(b'{"n": 1}', 1)
+            await one(channel)
 
 
 async def test_hanging_up_follows_a_cancelled_call() -> None:
