@@ -321,6 +321,14 @@ UNASKED: list[Case] = [
     Case(fault="unknown_result_type", row=36, era="modern", over=("stdio", "http"), answers="either"),
 ]
 
+CERTIFICATES = {
+    "self_signed": "self.signed",
+    "untrusted": "local issuer",
+    "expired": "certificate has expired",
+    "other_host": "mismatch",
+}
+"""What can be wrong with one, and what is said of it."""
+
 WEB: list[Case] = [
     *each(
         "http_status",
@@ -431,15 +439,19 @@ WEB: list[Case] = [
         secure=True,
         says="TLS",
     ),
-    *each(
-        "plain_beneath_tls",
-        "self_signed expired",
-        row=50,
-        over=("sse", "websocket", "http"),
-        connects=False,
-        secure=True,
-        says="certificate",
+    *(
+        Case(
+            fault="plain_beneath_tls",
+            argument=wrong,
+            row=50,
+            over=("sse", "websocket", "http"),
+            connects=False,
+            secure=True,
+            says=f"not trusted: .*{says}",
+        )
+        for wrong, says in CERTIFICATES.items()
     ),
+    *each("plain_beneath_tls", "trusted", row=50, over=("sse", "websocket", "http"), answers="ok", secure=True),
     *each("packed_answer", "gzip deflate", row=22, over=HTTP, answers="ok"),
     *each(
         "packed_answer", "gzip_bomb deflate_bomb events_bomb", row=22, over=HTTP, says="large|limit", settings=PATIENT

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from squidbot import MCPClient
+from squidbot.adapters.mcp import network
 from squidbot.core.domain.servers import ServerStatus
 from squidbot.core.domain.tools import ToolResult
 from tests.adapters.mcp.certificates import Authority
@@ -94,17 +95,38 @@ async def staged(cell: Cell) -> AsyncIterator[Scene]:
             folder = Path(name)
             mark = uuid.uuid4().hex
             scene = Scene(cell, folder, mark, trap, {})
-            scene.entry = stack.enter_context(_entry(cell, _environment(cell.case, scene), folder))
+            environment = _environment(cell.case, scene)
+            if cell.case.fault == "plain_beneath_tls":
+                environment["FAULT_CERTIFICATE"] = str(stack.enter_context(_certified(cell.case.argument, folder)))
+            scene.entry = stack.enter_context(_entry(cell, environment, folder))
             yield scene
+
+
+@contextlib.contextmanager
+def _certified(kind: str, folder: Path) -> Iterator[Path]:
+    """A certificate for the server, by an authority that is trusted meanwhile, unless that is what is wrong."""
+    authority = Authority(folder)
+    trusted = {} if kind == "untrusted" else {"SSL_CERT_FILE": str(authority.file)}
+    before = os.environ.copy()
+    os.environ.update(trusted)
+    network.tls.cache_clear()
+    try:
+        yield authority.certificate(
+            expired=kind == "expired",
+            own_word=kind == "self_signed",
+            address="127.0.0.2" if kind == "other_host" else "127.0.0.1",
+        )
+    finally:
+        for name in trusted:
+            os.environ.pop(name)
+        os.environ.update(before)
+        network.tls.cache_clear()
 
 
 def _environment(case: Case, scene: Scene) -> dict[str, str]:
     given = {"FAULT_NOTES": str(scene.folder / "notes"), "FAULT_TRAP": scene.trap.url, "API_TOKEN": CANARY}
     if case.era == "modern":
         given["FAULT_ERA"] = "modern"
-    if case.secure and case.fault == "plain_beneath_tls":
-        Authority(scene.folder).server(expired=case.argument == "expired")
-        given["FAULT_CERTIFICATE"] = str(scene.folder / f"server-{case.argument == 'expired'}.pem")
     given["FAULT_MARK"] = scene.mark
     return given
 

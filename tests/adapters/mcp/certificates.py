@@ -19,7 +19,7 @@ class Authority:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._key = ec.generate_private_key(ec.SECP256R1())
-        self._name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "an authority of a test")])
+        self._name = _name("an authority of a test")
         self._now = dt.datetime.now(dt.UTC)
         constraints = x509.BasicConstraints(ca=True, path_length=None)
         certificate = self._certificate(self._name, self._key, until=self._now + DAY, extension=constraints)
@@ -28,21 +28,25 @@ class Authority:
 
     def server(self, *, expired: bool = False) -> ssl.SSLContext:
         """What a server on loopback needs to be believed, or would have needed yesterday."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(self.certificate(expired=expired))
+        return context
+
+    def certificate(self, *, expired: bool = False, own_word: bool = False, address: str = "127.0.0.1") -> Path:
+        """A server's key and certificate in one file, by this authority or by the server's own word."""
         key = ec.generate_private_key(ec.SECP256R1())
-        name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "a server of a test")])
-        address = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
+        name = _name("a server of a test")
+        extension = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address(address))])
         until = self._now + (-DAY if expired else DAY)
-        certificate = self._certificate(name, key, until=until, extension=address)
-        path = self._folder / f"server-{expired}.pem"
+        certificate = self._certificate(name, key, until=until, extension=extension, own_word=own_word)
+        path = self._folder / f"server-{certificate.serial_number}.pem"
         path.write_bytes(
             key.private_bytes(
                 serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
             )
             + certificate.public_bytes(serialization.Encoding.PEM)
         )
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(path)
-        return context
+        return path
 
     def _certificate(
         self,
@@ -51,8 +55,14 @@ class Authority:
         *,
         until: dt.datetime,
         extension: x509.ExtensionType,
+        own_word: bool = False,
     ) -> x509.Certificate:
-        builder = x509.CertificateBuilder().subject_name(name).issuer_name(self._name).public_key(key.public_key())
+        issuer, signs = (name, key) if own_word else (self._name, self._key)
+        builder = x509.CertificateBuilder().subject_name(name).issuer_name(issuer).public_key(key.public_key())
         builder = builder.serial_number(x509.random_serial_number()).add_extension(extension, critical=True)
         builder = builder.not_valid_before(self._now - 3 * DAY).not_valid_after(until)
-        return builder.sign(self._key, hashes.SHA256())
+        return builder.sign(signs, hashes.SHA256())
+
+
+def _name(common: str) -> x509.Name:
+    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common)])
