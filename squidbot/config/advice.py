@@ -5,10 +5,11 @@ import re
 import stat
 from collections.abc import Iterator
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
-from squidbot.config.packages import package_of, shortcomings
+from squidbot.config.packages import doubts
 from squidbot.config.schema import MCPServerConfig, Settings
+from squidbot.config.secrets import is_secret_name, worth_hiding
 from squidbot.core.domain.errors import Problem
 
 _TOKEN = re.compile(
@@ -17,6 +18,10 @@ _TOKEN = re.compile(
 )
 """The shapes of well-known tokens."""
 _SECRET_OPTION = re.compile(r"^--?[\w-]*(token|secret|password|passwd|api[-_]?key)(=|$)", re.IGNORECASE)
+_SECRET_VARIABLE = re.compile(
+    r"^(?:--env=|-e)?\w*(token|secret|password|passwd|api[-_]?key|access[-_]?key)=.", re.IGNORECASE
+)
+_REFERENCE = re.compile(r"\$\{[^{}]*\}")
 _GIT_SERVER = re.compile(r"mcp[-_]server[-_]git(?![A-Za-z0-9_-]).*")
 _SHELLS = frozenset({"sh", "bash", "zsh", "dash", "fish", "cmd", "cmd.exe", "powershell", "pwsh"})
 
@@ -35,16 +40,14 @@ def _of_server(at: str, server: MCPServerConfig, source: Path | None) -> Iterato
     if server.command is not None:
         yield from _of_command(at, server.command, server.args)
     if server.url is not None:
-        yield from _of_url(at, server.url)
+        yield from _of_url(at, server.url, server.written.url or server.url)
     if server.env_file is not None:
         yield from _of_env_file(at, (source.parent if source else Path()) / Path(server.env_file).expanduser())
 
 
 def _of_command(at: str, command: str, args: list[str]) -> Iterator[Problem]:
-    package = package_of(command, args)
-    if package is not None:
-        for message, hint in shortcomings(package):
-            yield Problem(f"{at}.args", message, hint)
+    for message, hint in doubts(command, args):
+        yield Problem(f"{at}.args", message, hint)
     words = [Path(command).name, *args]
     if any(_GIT_SERVER.fullmatch(word.rpartition("/")[2]) for word in words) and not any(
         word in ("-r", "--repository") or word.startswith("--repository=") for word in args
@@ -63,12 +66,13 @@ def _secrets_in_args(at: str, args: list[str]) -> Iterator[Problem]:
     for number, word in enumerate(args):
         option = _SECRET_OPTION.match(word)
         given_here = option is not None and option.group(2) == "="
-        if _TOKEN.search(word) or given_here or (option_before and not word.startswith("-")):
+        given_here |= _SECRET_VARIABLE.match(word) is not None
+        if _TOKEN.search(word) or given_here or _tells_secret(word) or (option_before and not word.startswith("-")):
             yield Problem(f"{at}.args[{number}]", "a secret is given as an argument", hint)
         option_before = option is not None and not given_here
 
 
-def _of_url(at: str, url: str) -> Iterator[Problem]:
+def _of_url(at: str, url: str, written: str) -> Iterator[Problem]:
     try:
         parts = urlsplit(url)
         host = parts.hostname or ""
@@ -83,6 +87,21 @@ def _of_url(at: str, url: str) -> Iterator[Problem]:
         )
     if parts.username or parts.password:
         yield Problem(f"{at}.url", "it carries a password", "Give it in `headers`, as ${VAR}.")
+    elif _tells_secret(written):
+        yield Problem(f"{at}.url", "its query carries a secret", "Give it in `headers`, as ${VAR}, or here as ${VAR}.")
+
+
+def _tells_secret(url: str) -> bool:
+    """Whether a url has a password before its host, or a secret itself, and no reference to one, in its query."""
+    try:
+        parts = urlsplit(url)
+        query = parse_qsl(parts.query)
+    except ValueError:
+        return False
+    if not parts.scheme or not parts.netloc:
+        return False
+    values = [value for name, value in query if is_secret_name(name) or _TOKEN.search(value)]
+    return bool(parts.password) or bool(worth_hiding(value for value in values if not _REFERENCE.search(value)))
 
 
 def _is_loopback(host: str) -> bool:

@@ -204,9 +204,14 @@ class MCPServerConfig(Strict):
         return self._origin.optional
 
     @property
+    def written(self) -> "MCPServerConfig":
+        """The definition as it stands in the settings, its references unfilled."""
+        return self._origin.definition or self
+
+    @property
     def digest(self) -> str:
         """A fingerprint of the definition as written, without what the environment put into it."""
-        definition = (self._origin.definition or self).model_dump(exclude=set(_OUTSIDE_DIGEST))
+        definition = self.written.model_dump(exclude=set(_OUTSIDE_DIGEST))
         text = json.dumps({**definition, "name": self.name}, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()
 
@@ -230,7 +235,7 @@ class MCPServerConfig(Strict):
 
     def shown(self) -> dict[str, Any]:
         """The definition as written, fit to be shown: references stand, secrets are blanked."""
-        definition = self._origin.definition or self
+        definition = self.written
         given = definition.model_dump(mode="json", exclude_unset=True, exclude={"name"})
         return {key: shown(value, key, secrets=definition.secrets) for key, value in given.items()}
 
@@ -293,7 +298,7 @@ class MCPServerConfig(Strict):
 
     def public_config(self) -> dict[str, Any] | None:
         """`config` without anything that came from a variable or has a secret's name: it goes over the wire."""
-        definition = self._origin.definition or self
+        definition = self.written
         if definition.config is None:
             return None
         cleaned: dict[str, Any] = public(without_references(definition.config), secrets=self.secrets)
