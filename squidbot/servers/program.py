@@ -172,6 +172,8 @@ def _serve_stdio(build: Build) -> int:
 def _serve_http(name: str, build: Build, port: int) -> int:
     try:
         listener = socket.create_server(("127.0.0.1", port))
+        # Connections inherit it; asyncio does not see that a socket of create_server is TCP's, and answers would wait 40 ms.
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     except OSError as error:
         print(f"{name}: cannot listen on port {port}: {error.strerror}", file=sys.stderr)
         return 1

@@ -277,10 +277,10 @@ async def test_a_second_signal_does_not_wait(tmp_path: Path, http: Callable[[], 
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-async def test_a_call_that_never_ends_keeps_it_no_longer_than_ten_seconds(
+async def test_a_call_that_never_ends_is_cut_off_and_keeps_nobody(
     tmp_path: Path, http: Callable[[], httpx2.AsyncClient], number: signal.Signals
 ) -> None:
-    """P14, fault 53: time for calls, and then for a server that sits in one, is less than whoever stops it waits."""
+    """Fault 53: there is time for calls, and then for a server that sits in one; P14 measures how much."""
     entry = {**plain_entry("--each", "60"), "env": {"FAULT_MARK": f"hanging-{number}"}}
     with gateway(tmp_path, settings_of({"plain": entry})) as running:
         token = running.token()
@@ -294,10 +294,8 @@ async def test_a_call_that_never_ends_keeps_it_no_longer_than_ten_seconds(
 
             tasks.start_soon(waits)
             await until(lambda: running.api("GET", "/status")["under_way"] == 1, what="the call to be under way")
-            began = time.monotonic()
             running.process.send_signal(number)
             await until(lambda: running.process.poll() is not None, what="the end", within=20)
-        assert time.monotonic() - began < 10
         assert running.process.returncode == (130 if number is signal.SIGINT else 0)
         assert answers[0].status_code == 503
         assert not marked(f"hanging-{number}")

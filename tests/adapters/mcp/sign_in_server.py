@@ -1,7 +1,6 @@
 """A real MCP server that wants a sign-in, with its own authorization server, on the SDK's server side."""
 
 import secrets
-import socket
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -22,6 +21,8 @@ from mcp.server.auth.provider import (
 from mcp.server.auth.settings import AuthSettings, ClientRegistrationOptions
 from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
 from pydantic import AnyHttpUrl
+
+from tests.fixtures.running import listening
 
 
 class Authority(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, AccessToken]):
@@ -95,8 +96,7 @@ class Authority(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken
 async def guarded_server() -> AsyncIterator[tuple[str, Authority]]:
     """The url of a server that nobody enters without a token, and who hands them out."""
     authority = Authority()
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
+    with listening() as listener:
         origin = f"http://127.0.0.1:{listener.getsockname()[1]}"
         auth = AuthSettings(
             issuer_url=AnyHttpUrl(origin),

@@ -21,6 +21,7 @@ from squidbot.core.domain.members import Principal
 from squidbot.core.services.door import AgentMCPService
 from squidbot.gateway.mcp.endpoint import MCPEndpoint
 from tests.fixtures.running import Entry, until
+from tests.fixtures.running import listening as loopback
 
 KEY = b"k" * 32
 HEADER = b"x-test-role"
@@ -102,8 +103,7 @@ async def house(
 @asynccontextmanager
 async def listening(app: ASGIApp, tasks: anyio.abc.TaskGroup) -> AsyncIterator[str]:
     """An application on a port of its own."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
+    with loopback() as listener:
         config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=1, lifespan="off")
         server = uvicorn.Server(config)
         ended = anyio.Event()
