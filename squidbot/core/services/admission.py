@@ -94,13 +94,13 @@ class Admission:
     async def refuse(self, refused: Refused, *, origin: Origin, address: str | None = None) -> None:
         """Record a sign-in that failed, unless there are too many of them. Raises nothing: nobody is let in anyway."""
         refusals = self._without if refused is NO_TOKEN else self._refusals
-        what = {"token": refused.token, "address": address}
+        what = {"id": refused.token, "address": address}
         await refusals.note(Caller("", origin=origin), refused.reason, what)
 
     async def note(self, principal: Principal, *, origin: Origin, address: str | None = None) -> None:
         """Record a sign-in that somebody made on purpose, as on the dashboard. Raises NotRecorded."""
         caller = Caller(principal.standing, member=principal.member, origin=origin)
-        arguments = {"token": principal.token, "address": address}
+        arguments = {"id": principal.token, "address": address}
         attempt = self._recorder.attempt(caller, ToolId("", "sign_in"), arguments, revision="", kind="sign_in")
         await self._recorder.done(attempt, None)
 

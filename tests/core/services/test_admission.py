@@ -211,6 +211,7 @@ async def test_a_flood_of_refused_sign_ins_is_counted_not_kept() -> None:
     first = gate.world.log.closed
     assert len(first) == 20
     assert (first[0].kind, first[0].outcome, first[0].success) == ("sign_in", "refused", False)
+    assert '"id":"abc"' in first[0].arguments  # which token it was, and no secret
     gate.world.clock.now += 10
     await gate.admission.refuse(Refused("there is no such token"), origin="mcp")
     assert '"not_recorded_before":9980' in gate.world.log.closed[-1].arguments
