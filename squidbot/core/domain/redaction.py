@@ -224,7 +224,7 @@ class Redactor:
             begin = found.end()
             close = _end_of_string(text, begin, found[1])
             value = text[begin:close]
-            if close > begin and names_a_secret(name) and not value.startswith("[redacted:"):
+            if close > begin and names_a_secret(name) and not _is_hidden(value):
                 kept += [text[done:begin], self.mark(value)]
                 done = close
         return "".join([*kept, text[done:]]) if kept else text
@@ -279,6 +279,11 @@ def _forms(secret: str) -> Iterator[str]:
     if len(raw) >= _LEAST_ENCODED:
         yield raw.hex()
         yield raw.hex().upper()
+
+
+def _is_hidden(value: str) -> bool:
+    """Whether somebody took the secret out already."""
+    return value.startswith("[redacted:") or not value.strip("*")
 
 
 def _longest(item: tuple[str, str]) -> tuple[int, str]:
