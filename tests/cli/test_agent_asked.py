@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -226,6 +227,7 @@ def converse(
                 shown += os.read(ours, 65_536).decode(errors="replace")
             seen = shown.index(awaited, seen) + len(awaited)
             if isinstance(typed, signal.Signals):
+                _until_it_waits(process.pid)
                 process.send_signal(typed)
             elif typed:
                 os.write(ours, (typed if typed < " " else f"{typed}\n").encode())
@@ -238,6 +240,15 @@ def converse(
         code = process.wait(20)
         os.close(ours)
     return code, shown
+
+
+def _until_it_waits(pid: int) -> None:
+    """Its main thread sleeps, look after look: what it has shown is a prompt by now, and not one that is just being made."""
+    asleep, deadline = 0, time.monotonic() + 20
+    while asleep < 10 and time.monotonic() < deadline:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        asleep = asleep + 1 if state == "S" else 0
+        time.sleep(0.01)
 
 
 @ERAS
