@@ -178,6 +178,7 @@ def build_gateway(
     from squidbot.core.services.grant_review import GrantReview
     from squidbot.gateway.admin import admin_token
     from squidbot.gateway.app import GatewayParts, create_app
+    from squidbot.gateway.auth import Present
     from squidbot.gateway.hosts import HostRules
     from squidbot.gateway.process import Gateway
 
@@ -193,6 +194,7 @@ def build_gateway(
     parts = GatewayParts(
         desk=desk,
         admission=admission,
+        present=Present(admission),
         schemas=schemas,
         mcp=endpoint,
         dashboard=dashboard,
@@ -223,7 +225,7 @@ def build_gateway(
         start=client.start_all,
         changed=watch.changed,
         reload=watch.reload,
-        beside=(dashboard.listen, service.follow_grants, review.run),
+        beside=(dashboard.listen, service.follow_grants, review.run, parts.present.watch),
         sign_in=sign_in,
         drain=drain,
         say=say,

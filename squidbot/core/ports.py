@@ -188,7 +188,10 @@ class AuditLog(Protocol):
         ...
 
     async def close(self, record: ToolExecution) -> None:
-        """Keep how it ended; an intent of the same id is closed by it. Raises NotRecorded."""
+        """Keep how it ended; an intent of the same id is closed by it. Raises NotRecorded.
+
+        The record is handed over before anything is waited for: it is kept also if whoever waits is cancelled.
+        """
         ...
 
     def records(self, wanted: RecordFilter, *, newest: int | None = None) -> AsyncIterator[ToolExecution]:
@@ -212,7 +215,7 @@ class Permit(Protocol):
     """A place among the calls that may run side by side."""
 
     async def release(self) -> None:
-        """Give the place back. Raises nothing."""
+        """Give the place back, also when whoever held it was cancelled. Raises nothing else."""
         ...
 
 

@@ -12,7 +12,7 @@ from squidbot.core.services.admission import Admission
 from squidbot.core.services.desk import Desk
 from squidbot.gateway.answers import JSON, error, refusal
 from squidbot.gateway.api.application import API
-from squidbot.gateway.auth import METADATA, Auth, FindSession, metadata
+from squidbot.gateway.auth import METADATA, Auth, FindSession, Present, metadata
 from squidbot.gateway.bodies import Bodies
 from squidbot.gateway.guard import Guard
 from squidbot.gateway.hosts import HostRules
@@ -29,6 +29,8 @@ class GatewayParts:
 
     desk: Desk
     admission: Admission
+    present: Present
+    """Who is being answered; it has to be watched meanwhile."""
     schemas: SchemaCheck
     mcp: ASGIApp
     """For `/mcp` and `/mcp/{server}`, with the whole path; who asks is `scope["state"]["principal"]`."""
@@ -57,9 +59,9 @@ class _Crossing:
         self._parts = parts
         self._api = API(parts.desk, parts.schemas)
         # It reads bodies itself: what it says of one that is too large is in its own protocol, and on record.
-        self._mcp = Auth(parts.mcp, parts.admission, "mcp", parts.rules)
-        self._guarded_api = Auth(Bodies(self._api), parts.admission, "api", parts.rules, parts.session)
-        self._metrics = Auth(self._expose, parts.admission, "api", parts.rules)
+        self._mcp = Auth(parts.mcp, parts.admission, "mcp", parts.rules, parts.present)
+        self._guarded_api = Auth(Bodies(self._api), parts.admission, "api", parts.rules, parts.present, parts.session)
+        self._metrics = Auth(self._expose, parts.admission, "api", parts.rules, parts.present)
         self._dashboard = Bodies(parts.dashboard)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

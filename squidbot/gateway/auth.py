@@ -1,6 +1,7 @@
 """Who asks: a token in the Authorization header becomes a Principal, or the answer is 401 with the way to get one."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from urllib.parse import parse_qsl
 
@@ -28,6 +29,37 @@ FindSession = Callable[[Request], Awaitable[Principal | None]]
 """Whoever is signed in at the dashboard, by the cookie of a request. Raises NotRecorded."""
 
 
+class Present:
+    """Everybody who is being answered, and not longer than their token is good: a stream ends when it is revoked."""
+
+    def __init__(self, admission: Admission) -> None:
+        self._admission = admission
+        self._scopes: dict[anyio.CancelScope, Principal] = {}
+
+    @contextmanager
+    def as_long_as_welcome(self, who: Principal) -> Iterator[None]:
+        """What is done within is cancelled when `who` is no longer let in."""
+        with anyio.CancelScope() as scope:
+            self._scopes[scope] = who
+            try:
+                yield
+            finally:
+                del self._scopes[scope]
+
+    async def watch(self) -> None:
+        """Look again and again, for as long as this runs, whether all of them would be let in now."""
+        while True:
+            await anyio.sleep(_PATIENCE)
+            for who in set(self._scopes.values()):
+                try:
+                    is_welcome = await self._admission.still(who)
+                except NotRecorded:
+                    continue
+                if not is_welcome:
+                    for scope in [scope for scope, present in self._scopes.items() if present == who]:
+                        scope.cancel()
+
+
 @dataclass(frozen=True, slots=True)
 class Auth:
     """Wraps what only those who are let in may reach, and puts the `Principal` into the scope's state.
@@ -39,6 +71,7 @@ class Auth:
     admission: Admission
     origin: Origin
     rules: HostRules
+    present: "Present"
     session: FindSession | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -51,7 +84,8 @@ class Auth:
             await found(scope, receive, send)
             return
         scope.setdefault("state", {})["principal"] = found
-        await self._while_welcome(found, scope, receive, send)
+        with self.present.as_long_as_welcome(found):
+            await self.app(scope, receive, send)
 
     async def _who(self, scope: Scope) -> Principal | Response:
         headers = Headers(scope=scope)
@@ -77,30 +111,6 @@ class Auth:
         client = scope.get("client")
         await self.admission.refuse(refused, origin=self.origin, address=client[0] if client else None)
         return unauthorized(scope, code)
-
-    async def _while_welcome(self, who: Principal, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer, but not longer than the token is good: a stream ends when it is revoked."""
-
-        async def watch() -> None:
-            while True:
-                await anyio.sleep(_PATIENCE)
-                try:
-                    if not await self.admission.still(who):
-                        break
-                except NotRecorded:
-                    continue
-            tasks.cancel_scope.cancel()
-
-        fault: Exception | None = None
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(watch)
-            try:
-                await self.app(scope, receive, send)
-            except Exception as problem:  # noqa: BLE001  raised below as it is: the group would wrap it
-                fault = problem
-            tasks.cancel_scope.cancel()
-        if fault is not None:
-            raise fault
 
 
 def unauthorized(scope: Scope, code: str | None = None) -> Response:
@@ -157,5 +167,7 @@ def _bearer(given: list[str]) -> str | None:
 
 def _in_query(scope: Scope) -> bool:
     query = scope.get("query_string", b"").decode("latin-1")
+    if not query:
+        return False
     words = parse_qsl(query, keep_blank_values=True)
     return any(name.lower() in _IN_QUERY or value.startswith(PREFIX) for name, value in words)

@@ -62,8 +62,8 @@ class Draining:
                 opened = True
                 if _is_endless(scope, message):
                     self._becomes_stream(cut)
-            else:
-                ended = not message.get("more_body", False)
+            elif not message.get("more_body", False):
+                ended = True
             await send(message)
 
         with anyio.CancelScope() as cut:

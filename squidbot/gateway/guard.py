@@ -1,9 +1,10 @@
 """The outermost wall: foreign hosts and origins, too many at once, and the headers that every answer carries."""
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import MutableHeaders
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -15,16 +16,16 @@ MOST_AT_ONCE = 2_000
 has streams: those who only listen leave room for those who call."""
 PROBES = frozenset({"/healthz", "/readyz"})
 """Asked by machines that know us by a bare address; they learn nothing but yes or no."""
-_HEADERS = {
-    "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "DENY",
-    "Referrer-Policy": "no-referrer",
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
-    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
-    "Cache-Control": "no-store",
-}
+_HEADERS = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"permissions-policy", b"camera=(), microphone=(), geolocation=()"),
+    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
+    (b"cache-control", b"no-store"),
+)
 """Set wherever the part that answers has not set its own."""
 _SHARED = ("/mcp", "/api/")
 """Paths that a page of another, allowed origin may use: with a token in a header, never with a cookie."""
@@ -43,6 +44,7 @@ class Guard:
     def __init__(self, app: ASGIApp, rules: HostRules, *, on_fault: Callable[[BaseException], None]) -> None:
         self._app = app
         self._rules = rules
+        self._allows_host = lru_cache(maxsize=256)(rules.allows_host)
         self._on_fault = on_fault
         self.open = 0
 
@@ -52,12 +54,11 @@ class Guard:
             return
         if scope["type"] != "http":
             return
-        headers = Headers(scope=scope)
-        origin = headers.get("origin")
-        refused = self._refused(scope, headers)
-        shared = self._shared_with(scope, headers, origin) if refused is None else None
+        hosts, origins = _named(scope, b"host"), _named(scope, b"origin")
+        refused = self._refused(scope, hosts, origins)
+        shared = self._shared_with(scope, hosts[0], origins[0]) if origins and refused is None and hosts else None
         answer = _Answer(send, shared)
-        if shared is not None and _is_preflight(scope, headers):
+        if shared is not None and _is_preflight(scope):
             refused = Response(status_code=204, headers=_PREFLIGHT)
         if refused is not None:
             await refused(scope, receive, answer)
@@ -72,14 +73,12 @@ class Guard:
         finally:
             self.open -= 1
 
-    def _refused(self, scope: Scope, headers: Headers) -> Response | None:
+    def _refused(self, scope: Scope, hosts: list[str], origins: list[str]) -> Response | None:
         if scope["path"] in PROBES:
             return None
-        hosts = headers.getlist("host")
-        if len(hosts) != 1 or not self._rules.allows_host(hosts[0]):
+        if len(hosts) != 1 or not self._allows_host(hosts[0]):
             hint = "Add the name to 'gateway.allowed_hosts' in the settings, if it is one of this gateway's."
             return error(421, "foreign_host", "this gateway does not answer by that name", hint=hint)
-        origins = headers.getlist("origin")
         if len(origins) > 1 or (origins and not self._rules.allows_origin(origins[0], hosts[0])):
             hint = (
                 "Add the origin to 'gateway.allowed_origins' in the settings, if its pages may speak to this gateway."
@@ -90,11 +89,10 @@ class Guard:
             return error(503, "busy", message, hint="Try again in a moment.", headers={"Retry-After": "1"})
         return None
 
-    def _shared_with(self, scope: Scope, headers: Headers, origin: str | None) -> str | None:
+    def _shared_with(self, scope: Scope, host: str, origin: str) -> str | None:
         """The origin of another page that may read the answer."""
-        if origin is None or not scope["path"].startswith(_SHARED):
+        if not scope["path"].startswith(_SHARED):
             return None
-        host = headers.get("host", "")
         own = self._rules.is_own(origin, host)
         return origin if not own and self._rules.allows_origin(origin, host) else None
 
@@ -110,20 +108,26 @@ class _Answer:
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.begun = True
-            headers = MutableHeaders(raw=[*message.get("headers", ())])
-            for name, value in _HEADERS.items():
-                headers.setdefault(name, value)
+            raw = [*message.get("headers", ())]
+            given = {name for name, _ in raw}
+            raw += [pair for pair in _HEADERS if pair[0] not in given]
             if self._shared is not None:
+                headers = MutableHeaders(raw=raw)
                 headers["Access-Control-Allow-Origin"] = self._shared
                 headers["Access-Control-Expose-Headers"] = _EXPOSED
                 headers["Cross-Origin-Resource-Policy"] = "cross-origin"
                 headers.add_vary_header("Origin")
-            message = {**message, "headers": headers.raw}
+            message = {**message, "headers": raw}
         await self._send(message)
 
 
-def _is_preflight(scope: Scope, headers: Headers) -> bool:
-    return scope["method"] == "OPTIONS" and "access-control-request-method" in headers
+def _is_preflight(scope: Scope) -> bool:
+    return scope["method"] == "OPTIONS" and bool(_named(scope, b"access-control-request-method"))
+
+
+def _named(scope: Scope, wanted: bytes) -> list[str]:
+    """What the request says under a header, as often as it says it."""
+    return [value.decode("latin-1") for name, value in scope["headers"] if name == wanted]
 
 
 _FAULT: Any = error(500, "internal", "internal error", hint="This is a fault of squidbot; its log says where.")

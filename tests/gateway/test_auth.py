@@ -14,7 +14,7 @@ from squidbot.core.domain.audit import RecordFilter
 from squidbot.core.domain.members import Principal
 from squidbot.core.domain.roles import MCPToolMapper
 from squidbot.gateway import auth
-from squidbot.gateway.auth import Auth
+from squidbot.gateway.auth import Auth, Present
 from squidbot.gateway.hosts import HostRules
 from tests.fixtures.house import ROLES, ROOT, House, client
 from tests.fixtures.trail import all_of
@@ -217,7 +217,7 @@ async def test_a_cookie_opens_the_api_only_for_pages_of_ours(tmp_path: Path) -> 
     async def never(scope: Scope, receive: Receive, send: Send) -> None: ...
 
     house = House(tmp_path)
-    door = Auth(never, house.admission, "api", HostRules(), session)
+    door = Auth(never, house.admission, "api", HostRules(), Present(house.admission), session)
     cookie = (b"cookie", b"squidbot_session=sealed")
     host = (b"host", b"localhost:8765")
 

@@ -85,7 +85,8 @@ class _Place:
     async def release(self) -> None:
         limiter, self._limiter = self._limiter, None
         if limiter is not None:
-            await limiter.give_back(self._lease)
+            with anyio.CancelScope(shield=True):
+                await limiter.give_back(self._lease)
 
 
 class RedisRateLimiter:

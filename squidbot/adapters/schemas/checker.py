@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Any, Self
 import anyio
 import anyio.to_thread
 
+from squidbot.adapters.schemas.fitting import Fits, quick_fit
 from squidbot.adapters.schemas.plain import MOST_WORK, is_light, width
 from squidbot.adapters.schemas.process import TooLarge, TooSlow, WorkerLost, packed
-from squidbot.adapters.schemas.recent import Recent
 from squidbot.adapters.schemas.validation import all_problems, compile_schema
 from squidbot.adapters.schemas.workers import NoWorker, Workers
 from squidbot.core.domain.errors import Problem
+from squidbot.core.domain.recent import Recent
 from squidbot.core.domain.text import visible
 
 if TYPE_CHECKING:
@@ -56,6 +57,8 @@ class _Plan:
     schema: Mapping[str, Any]
     """Kept, so that no other can come to have its id."""
     width: int | None
+    fits: Fits | None = None
+    """Says yes where that is quickly told."""
     validator: "Validator | None" = None
     digest: bytes | None = None
 
@@ -84,8 +87,10 @@ class JSONSchemaCheck:
 
     async def problems(self, schema: Mapping[str, Any], value: Any) -> Sequence[Problem]:
         """All that does not fit, each with its path; of very many the first hundred. Raises nothing but cancellation."""
-        plan = self._plans.get(id(schema)) or self._plans.put(id(schema), _Plan(schema, width(schema)))
+        plan = self._plans.get(id(schema)) or self._plans.put(id(schema), _plan_of(schema))
         value = dict(value) if isinstance(value, Mapping) and not isinstance(value, dict) else value
+        if plan.fits is not None and plan.fits(value):
+            return ()
         if plan.width is not None and is_light(value, MOST_WORK // plan.width):
             return await self._check_here(plan, value)
         with anyio.move_on_after(_PATIENCE):
@@ -151,6 +156,11 @@ class JSONSchemaCheck:
         level = logging.DEBUG if reason in self._said else logging.WARNING
         self._said.add(reason)
         _log.log(level, "a value was not held against its schema: %s", reason)
+
+
+def _plan_of(schema: Mapping[str, Any]) -> _Plan:
+    wide = width(schema)
+    return _Plan(schema, wide, None if wide is None else quick_fit(schema))
 
 
 def _name(schema: Mapping[str, Any]) -> str:

@@ -15,8 +15,8 @@ import anyio
 import anyio.to_thread
 
 from squidbot.adapters.schemas import worker
-from squidbot.adapters.schemas.recent import Recent
 from squidbot.core.domain.errors import Problem
+from squidbot.core.domain.recent import Recent
 
 _LARGEST_ANSWER = 4 * 1024 * 1024
 _CHUNK = 65_536

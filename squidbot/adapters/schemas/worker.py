@@ -39,8 +39,8 @@ def main() -> None:
 
 def _serve(requests: IO[bytes], answers: IO[bytes]) -> None:
     """Answer request after request. What cannot be answered ends the process, and that is answer enough."""
-    from squidbot.adapters.schemas.recent import Recent
     from squidbot.adapters.schemas.validation import all_problems, compile_schema
+    from squidbot.core.domain.recent import Recent
 
     compiled: Recent[bytes, tuple[Validator | None]] = Recent(SCHEMAS)
     compile_schema({})

@@ -1,7 +1,6 @@
 """The machine's clocks."""
 
 import time
-from datetime import UTC, datetime
 
 
 class SystemClock:
@@ -10,6 +9,15 @@ class SystemClock:
     monotonic = staticmethod(time.monotonic)
     time = staticmethod(time.time)
 
+    def __init__(self) -> None:
+        self._second = (-1, "")
+
     def timestamp(self) -> str:
         """Now in UTC, to the microsecond."""
-        return f"{datetime.now(UTC).isoformat(timespec='microseconds')[:-6]}Z"
+        seconds, nanoseconds = divmod(time.time_ns(), 1_000_000_000)
+        known, text = self._second
+        if seconds != known:
+            # Written out once a second: many calls share all of it but the fraction.
+            text = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds))
+            self._second = (seconds, text)
+        return f"{text}.{nanoseconds // 1000:06d}Z"

@@ -35,7 +35,7 @@ class Announcer:
 
     def observe(self, record: ToolExecution) -> None:
         """Hear of an attempt that ended."""
-        if self._hub.is_heard:  # to write it out takes longer than all the rest
+        if self._hub.is_heard("call"):  # to write it out takes longer than all the rest
             self._hub.publish(Happening("call", record.server or None, record_json(record)))
 
     async def send(self, alert: Alert) -> None:

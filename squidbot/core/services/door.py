@@ -6,7 +6,7 @@ We refuse by raising, tools fail by returning, and both are on disk before anybo
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, nullcontext, suppress
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, AsyncExitStack, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from types import TracebackType
@@ -34,7 +34,6 @@ from squidbot.core.ports import (
     Counterpart,
     GrantStore,
     OnProgress,
-    Permit,
     RateLimiter,
     SchemaCheck,
     ToolPort,
@@ -50,6 +49,7 @@ from squidbot.core.services.questions import Questions
 from squidbot.core.services.recording import Attempt, Recorder
 
 T = TypeVar("T")
+_NO_SPAN: AbstractContextManager[object] = nullcontext()
 _LOOK = 1.0
 """Seconds between two looks at grants that others may have changed."""
 ReadOnly: TypeAlias = Callable[[ToolId], bool]
@@ -220,7 +220,7 @@ class AgentMCPService:
                 attempt, call, found, timeout=timeout, on_progress=on_progress, counterpart=counterpart
             )
         finally:
-            await _released(permit)
+            await permit.release()
         return await self._answered(attempt, result)
 
     async def refuse_unknown(self, caller: Caller, name: str, arguments: Mapping[str, Any], error: UnknownTool) -> None:
@@ -365,12 +365,12 @@ class AgentMCPService:
     ) -> ToolResult:
         tracing = self._parts.tracing
         asked = self.questions.recorded(counterpart, call.caller)
-        if self.hub.is_heard:
+        if self.hub.is_heard("progress"):
             on_progress = Progressing(
                 call, on_progress, hub=self.hub, clock=self.recorder.clock, redactor=self.recorder.redactor
             )
         try:
-            with tracing.span(call) if tracing is not None else nullcontext():
+            with tracing.span(call) if tracing is not None else _NO_SPAN:
                 return await port.execute(call.arguments, timeout=timeout, on_progress=on_progress, counterpart=asked)
         except anyio.get_cancelled_exc_class():
             await self._abandoned(attempt)
@@ -416,7 +416,7 @@ class AgentMCPService:
             await self.recorder.intend(attempt, changes=False)
             answer = await self._asked(attempt, ask)
         finally:
-            await _released(permit)
+            await permit.release()
         await self.recorder.done(attempt, kept(answer))
         return answer
 
@@ -453,11 +453,6 @@ def _not_permitted(caller: Caller, what: str, reason: str) -> ToolNotPermitted:
     error = ToolNotPermitted(f"role {caller.role!r} may not use {what}: {reason}")
     error.hint = f"'squidbot roles show {caller.role}' lists what it may use."
     return error
-
-
-async def _released(permit: Permit) -> None:
-    with anyio.CancelScope(shield=True):
-        await permit.release()
 
 
 def _messages(rendered: RenderedPrompt) -> dict[str, Any]:

@@ -41,10 +41,11 @@ class Hub:
             del self._listeners[key]
             queue.close()
 
-    @property
-    def is_heard(self) -> bool:
-        """Whether what is published reaches anybody."""
-        return bool(self._listeners) or self.outward is not None
+    def is_heard(self, topic: Topic) -> bool:
+        """Whether what is published under a topic reaches anybody."""
+        if self.outward is not None:
+            return True
+        return any(topics is None or topic in topics for topics, _ in self._listeners.values())
 
     @property
     def listeners(self) -> int:

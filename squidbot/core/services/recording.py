@@ -123,15 +123,22 @@ class Recorder:
         await self._close(attempt, outcome="ok", result=kept, message=None)
 
     async def failed(self, attempt: Attempt, message: str, *, outcome: Outcome) -> None:
-        """Record that it came to nothing. Raises NotRecorded."""
-        await self._close(attempt, outcome=outcome, result=None, message=message)
+        """Record that it came to nothing, also when whoever asked was cancelled. Raises NotRecorded."""
+        with anyio.CancelScope(shield=True):
+            await self._close(attempt, outcome=outcome, result=None, message=message)
 
     async def _close(self, attempt: Attempt, *, outcome: Outcome, result: str | None, message: str | None) -> None:
         record = self.record(attempt, outcome=outcome, result=result, message=message)
-        # Whoever waits may be gone; what happened is written down all the same.
-        with anyio.CancelScope(shield=True):
+        try:
+            # Handed over at once: should whoever waits be cancelled now, it is written down all the same.
             await self._log.close(record)
+        except anyio.get_cancelled_exc_class():
+            self._told(record)
+            raise
         self._proved = self.clock.monotonic()
+        self._told(record)
+
+    def _told(self, record: ToolExecution) -> None:
         for observer in self._observers:
             observer.observe(record)
 

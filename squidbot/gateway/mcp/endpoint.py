@@ -151,10 +151,11 @@ class MCPEndpoint:
             self._seal = Seal(await self._key())
             self._rounds.seal = self._seal
         server = next(iter(_parts(scope)), None)
-        lines = [(name.decode("latin-1").lower(), value.decode("latin-1").strip()) for name, value in scope["headers"]]
+        if self._tasks is None:
+            raise RuntimeError("the endpoint is not open")
         arrival = Arrival(
-            headers=_folded(lines),
-            lines=lines,
+            headers=_folded(scope["headers"]),
+            raw=scope["headers"],
             principal=principal,
             server=server,
             door=self._door_of(server),
@@ -162,6 +163,7 @@ class MCPEndpoint:
             send=send,
             receive=receive,
             note=self._note,
+            tasks=self._tasks,
         )
         match scope["method"]:
             case "POST":
@@ -259,10 +261,11 @@ def _parts(scope: Scope) -> list[str]:
     return parts if root.endswith("/mcp") else parts[1:]
 
 
-def _folded(lines: Sequence[tuple[str, str]]) -> dict[str, str]:
+def _folded(raw: Sequence[tuple[bytes, bytes]]) -> dict[str, str]:
     """Headers by name; one that comes twice is one with a comma."""
     folded: dict[str, str] = {}
-    for name, value in lines:
+    for key, content in raw:
+        name, value = key.decode("latin-1").lower(), content.decode("latin-1").strip()
         folded[name] = f"{folded[name]}, {value}" if name in folded else value
     return folded
 

@@ -1,10 +1,12 @@
 """One POST and its answer: the headers wait until it ends, or something else must go out first, or some time has passed."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import anyio
+from anyio.abc import TaskGroup
 from mcp.shared.dispatcher import CallOptions
 from mcp.shared.exceptions import NoBackChannelError
 from mcp.shared.message import MessageMetadata
@@ -24,6 +26,18 @@ STREAM: Headers = (
     (b"x-accel-buffering", b"no"),
 )
 PING = b": ping\r\n\r\n"
+_BREATH = 0.05
+"""Seconds in which an answer is just waited for; after them it is also noticed when the client leaves."""
+
+
+class Post(Protocol):
+    """What an exchange needs of a request."""
+
+    @property
+    def send(self) -> Send: ...
+
+    @property
+    def receive(self) -> Receive: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,31 +52,30 @@ class Reply:
 class PostLine:
     """Satisfies `Line`: what goes out on a POST's own stream, ahead of its answer."""
 
-    def __init__(self, outbox: Outbox, ask: Ask | None = None) -> None:
-        self._outbox = outbox
+    def __init__(self, beside: Callable[[], "Beside"], ask: Ask | None = None) -> None:
+        self._beside = beside
         self._ask = ask
-        self.gone = anyio.Event()
-        """Set when the client does not listen any more."""
 
     def notify(self, method: str, params: Mapping[str, Any] | None) -> bool:
         message = {"jsonrpc": "2.0", "method": method, **({} if params is None else {"params": params})}
-        return self._outbox.put(event(message))
+        return self._beside().outbox.put(event(message))
 
     async def settled(self) -> None:
         """What was told is in the same outbox as the answer will be."""
 
     async def ask(self, method: str, params: Mapping[str, Any]) -> Mapping[str, Any] | None:
-        if self._ask is None or self.gone.is_set():
+        beside = self._beside()
+        if self._ask is None or beside.gone.is_set():
             return None
         answer: Mapping[str, Any] | None = None
 
         def send(name: str) -> bool:
-            return self._outbox.put(event({"jsonrpc": "2.0", "id": name, "method": method, "params": params}))
+            return beside.outbox.put(event({"jsonrpc": "2.0", "id": name, "method": method, "params": params}))
 
         async with anyio.create_task_group() as tasks:
 
             async def leave() -> None:
-                await self.gone.wait()
+                await beside.gone.wait()
                 tasks.cancel_scope.cancel()
 
             tasks.start_soon(leave)
@@ -70,6 +83,18 @@ class PostLine:
             tasks.cancel_scope.cancel()
         result = answer.get("result") if answer is not None else None
         return result if isinstance(result, Mapping) else None
+
+
+class Beside:
+    """What there is beside a call once something else than its answer has to be thought of."""
+
+    def __init__(self) -> None:
+        self.outbox = Outbox()
+        self.gone = anyio.Event()
+        """Set when the client does not listen any more."""
+        self.over = anyio.Event()
+        self.scope = anyio.CancelScope()
+        self.fault: Exception | None = None
 
 
 @dataclass
@@ -106,42 +131,85 @@ async def reply(send: Send, answer: Reply) -> None:
     await send({"type": "http.response.body", "body": body})
 
 
-async def exchange(
-    work: Callable[[PostLine], Awaitable[Reply]],
-    *,
-    send: Send,
-    receive: Receive,
-    patience: float,
-    ask: Ask | None = None,
-    ends_with_the_client: bool,
-    headers: Headers = (),
-) -> None:
-    """Answer a POST with what `work` comes to, which may send messages ahead of it."""
-    outbox = Outbox()
-    line = PostLine(outbox, ask)
-    answers: list[Reply] = []
+class Exchange:
+    """A POST under way. Most are answered before anything but the answer has to be thought of: for those nothing is begun."""
 
-    async def run() -> None:
-        answers.append(await work(line))
-        outbox.close()
+    def __init__(
+        self,
+        post: Post,
+        tasks: TaskGroup,
+        *,
+        patience: float,
+        ask: Ask | None = None,
+        ends_with_the_client: bool,
+        headers: Headers = (),
+    ) -> None:
+        self._post = post
+        self._tasks = tasks
+        self._patience = patience
+        self._headers = headers
+        self._ends_with_the_client = ends_with_the_client
+        self._answers: list[Reply] = []
+        self._beside: Beside | None = None
+        self.line = PostLine(self._begin, ask)
+        self.scope = anyio.CancelScope()
+        """Of the work: cancelling it ends the exchange."""
 
-    async def watch() -> None:
-        while (await receive())["type"] != "http.disconnect":
+    async def answer(self, work: Awaitable[Reply], *, otherwise: Reply | None = None) -> None:
+        """Answer with what `work` comes to, which may send messages ahead of it; if it is cancelled, otherwise."""
+        later = asyncio.get_running_loop().call_later(_BREATH, self._begin)
+        try:
+            with self.scope:
+                self._answers.append(await work)
+            if not self._answers and otherwise is not None:
+                self._answers.append(otherwise)
+            if self._beside is not None:
+                self._beside.outbox.close()
+                await self._beside.over.wait()
+            elif self._answers:
+                await reply(self._post.send, self._answers[0])
+        finally:
+            later.cancel()
+            if self._beside is not None:
+                self._beside.scope.cancel()
+        if self._beside is not None and self._beside.fault is not None:
+            raise self._beside.fault
+
+    def _begin(self) -> Beside:
+        """From now on something may go out ahead of the answer, and a client that leaves is noticed."""
+        if self._beside is None:
+            self._beside = Beside()
+            self._tasks.start_soon(self._accompany, self._beside)
+        return self._beside
+
+    async def _accompany(self, beside: Beside) -> None:
+        try:
+            with beside.scope:
+                async with anyio.create_task_group() as tasks:
+                    tasks.start_soon(self._watch, beside)
+                    await self._send(beside)
+                    tasks.cancel_scope.cancel()
+        except Exception as fault:  # noqa: BLE001  raised where the request is: here it would end all others
+            beside.fault = fault
+            self.scope.cancel()
+        finally:
+            beside.over.set()
+
+    async def _send(self, beside: Beside) -> None:
+        send = self._post.send
+        first = await beside.outbox.take(self._patience)
+        if first is not None:
+            await send({"type": "http.response.start", "status": 200, "headers": [*STREAM, *self._headers]})
+            await _stream(send, beside.outbox, first, patience=self._patience, last=self._answers)
+        elif self._answers:
+            await reply(send, self._answers[0])
+
+    async def _watch(self, beside: Beside) -> None:
+        while (await self._post.receive())["type"] != "http.disconnect":
             pass
-        line.gone.set()
-        if ends_with_the_client:
-            tasks.cancel_scope.cancel()
-
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(run)
-        tasks.start_soon(watch)
-        first = await outbox.take(patience)
-        if first is None:
-            await reply(send, answers[0])
-        else:
-            await send({"type": "http.response.start", "status": 200, "headers": [*STREAM, *headers]})
-            await _stream(send, outbox, first, patience=patience, last=answers)
-        tasks.cancel_scope.cancel()
+        beside.gone.set()
+        if self._ends_with_the_client:
+            self.scope.cancel()
 
 
 async def _stream(

@@ -1,7 +1,7 @@
 """The handshake era over HTTP: sessions whose ids say all there is to know, a stream each, and answers to our questions."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from functools import partial
 from typing import Any
 
@@ -15,17 +15,20 @@ from mcp_types import INTERNAL_ERROR, INVALID_REQUEST
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERSION
 
 from squidbot.core.domain.endpoint import EndpointOptions
-from squidbot.gateway.mcp.exchange import Dispatch, Headers, PostLine, Reply, exchange, reply, stream
+from squidbot.core.domain.recent import Recent
+from squidbot.gateway.mcp.exchange import Dispatch, Exchange, Headers, Reply, reply, stream
 from squidbot.gateway.mcp.lists import Kind
 from squidbot.gateway.mcp.outbox import Outbox
 from squidbot.gateway.mcp.post import Arrival, failure, outcome, request_id
 from squidbot.gateway.mcp.reception import Reception
+from squidbot.gateway.mcp.seal import Seal
 from squidbot.gateway.mcp.session import Session, new_session, unsealed
 from squidbot.gateway.mcp.sessions import Sessions, State
 from squidbot.gateway.mcp.streams import Stream, Streams
-from squidbot.gateway.mcp.visit import Line, Visit
+from squidbot.gateway.mcp.visit import Line, NoLine, Visit
 from squidbot.gateway.mcp.wire import event
 
+_SESSIONS_KNOWN = 4_096
 _LATER = ((b"retry-after", b"5"),)
 
 
@@ -37,6 +40,7 @@ class Handshake:
         self._sessions = sessions
         self._streams = streams
         self._options = options
+        self._known: Recent[str, Session] = Recent(_SESSIONS_KNOWN)
 
     async def serve(self, arrival: Arrival, message: Mapping[str, Any]) -> None:
         """Answer one POST."""
@@ -93,7 +97,7 @@ class Handshake:
         shown = arrival.headers.get(MCP_SESSION_ID_HEADER)
         if not shown:
             return failure(400, INVALID_REQUEST, "Bad Request: Missing session ID")
-        session = unsealed(shown, arrival.seal, now=time.time())
+        session = self._unsealed(shown, arrival.seal)
         # Another's session looks like none.
         if session is None or not session.belongs_to(arrival.principal, arrival.server):
             return failure(404, INVALID_REQUEST, "Session not found")
@@ -101,6 +105,17 @@ class Handshake:
         if state is None:
             return failure(404, INVALID_REQUEST, "Session not found")
         return session, state
+
+    def _unsealed(self, shown: str, seal: Seal) -> Session | None:
+        """The session of an id; one that was verified before need not be again, as long as it has not expired."""
+        now = time.time()
+        known = self._known.get(shown)
+        if known is not None and known.expires > now:
+            return known
+        session = unsealed(shown, seal, now=now)
+        if session is not None:
+            self._known.put(shown, session)
+        return session
 
     async def _open(self, arrival: Arrival, message: Mapping[str, Any], name: str | int) -> None:
         params = message.get("params") or {}
@@ -117,8 +132,8 @@ class Handshake:
             expires=expires,
         )
 
-        async def work(line: PostLine) -> Reply:
-            visit = self._visit(arrival, session, State(0.0, 0.0, expires), line)
+        async def opened() -> Reply:
+            visit = self._visit(arrival, session, State(0.0, 0.0, expires), NoLine())
             connection = Connection.for_loop(_NO_ONE)
             runner = ServerRunner(arrival.door, connection, {}, init_options=arrival.door.opening(visit))
             answer = await outcome(
@@ -132,35 +147,35 @@ class Handshake:
             shown = (MCP_SESSION_ID_HEADER.encode("ascii"), session.sealed(arrival.seal).encode("ascii"))
             return Reply(200, answer.message, (shown,))
 
-        answer = await work(PostLine(Outbox()))
+        answer = await opened()
         await (reply(arrival.send, answer) if answer.status == 200 else arrival.refuse(answer))
 
     async def _answer(
         self, arrival: Arrival, message: Mapping[str, Any], name: str | int, session: Session, state: State
     ) -> None:
-        async def work(line: PostLine) -> Reply:
-            visit = self._visit(arrival, session, state, line)
-            connection = Connection.from_envelope(session.version, None, dict(session.capabilities))
-            runner = ServerRunner(arrival.door, connection, {})
-            answers = [failure(200, REQUEST_CANCELLED, "Request cancelled", name=name)]
-            with self._sessions.running(state, name):
-                served = runner.on_request(
-                    Dispatch(name, ServerMessageMetadata(request_context=visit)),
-                    message["method"],
-                    message.get("params"),
-                )
-                answers.append(await outcome(served, name, modern=False))
-            return answers[-1]
-
-        await exchange(
-            work,
-            send=arrival.send,
-            receive=arrival.receive,
+        exchange = Exchange(
+            arrival,
+            arrival.tasks,
             patience=self._options.patience,
             ask=partial(self._sessions.answer, session.id),
             ends_with_the_client=False,
             headers=_session_header(arrival),
         )
+        visit = self._visit(arrival, session, state, exchange.line)
+        method, params = message["method"], message.get("params")
+        served: Awaitable[dict[str, Any]]
+        if arrival.door.passes(method):
+            served = arrival.door.answer(visit, method, params)
+        else:
+            connection = Connection.from_envelope(session.version, None, dict(session.capabilities))
+            runner = ServerRunner(arrival.door, connection, {})
+            served = runner.on_request(Dispatch(name, ServerMessageMetadata(request_context=visit)), method, params)
+        self._sessions.begin(state, name, exchange.scope)
+        try:
+            cancelled = failure(200, REQUEST_CANCELLED, "Request cancelled", name=name)
+            await exchange.answer(outcome(served, name, modern=False), otherwise=cancelled)
+        finally:
+            self._sessions.over(state, name, exchange.scope)
 
     def _heard(self, session: Session, message: Mapping[str, Any]) -> None:
         """Take a notification, or an answer to a question of ours."""

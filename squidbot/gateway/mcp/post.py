@@ -2,8 +2,10 @@
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, TypeAlias
 
+from anyio.abc import TaskGroup
 from mcp.server.runner import modern_error_data
 from mcp.shared.inbound import ERROR_CODE_HTTP_STATUS
 from mcp_types import INVALID_REQUEST
@@ -14,8 +16,8 @@ from squidbot.gateway.mcp.exchange import Headers, Reply, reply
 from squidbot.gateway.mcp.seal import Seal
 from squidbot.gateway.mcp.server import DoorServer
 
-_JSON = ("*/*", "application/*", "application/json")
-_STREAM = ("*/*", "text/*", "text/event-stream")
+_JSON = frozenset({"*/*", "application/*", "application/json"})
+_STREAM = frozenset({"*/*", "text/*", "text/event-stream"})
 Note: TypeAlias = Callable[[Principal, str | None, Reply], Awaitable[None]]
 """Puts on record that somebody was answered so by a part of the door. Raises nothing."""
 
@@ -25,7 +27,7 @@ class Arrival:
     """A request, from whom, to which part of the door."""
 
     headers: Mapping[str, str]
-    lines: Sequence[tuple[str, str]]
+    raw: Sequence[tuple[bytes, bytes]]
     """The headers as they came, one by one."""
     principal: Principal
     server: str | None
@@ -34,29 +36,38 @@ class Arrival:
     send: Send
     receive: Receive
     note: Note
+    tasks: TaskGroup
+    """For what goes on beside the request, and ends with it."""
+
+    @property
+    def lines(self) -> list[tuple[str, str]]:
+        """The headers one by one, as text."""
+        return [(name.decode("latin-1").lower(), value.decode("latin-1").strip()) for name, value in self.raw]
 
     async def refuse(self, answer: Reply) -> None:
         """Answer a request that comes to nothing, and put that on record."""
         await self.note(self.principal, self.server, answer)
         await reply(self.send, answer)
 
-    def accepts(self, kinds: Sequence[str]) -> bool:
-        """Whether the client takes one of these kinds of answers."""
-        accepted = [part.split(";")[0].strip().lower() for part in self.headers.get("accept", "").split(",")]
-        return any(kind in accepted for kind in kinds)
-
     @property
     def accepts_stream(self) -> bool:
-        return self.accepts(_STREAM)
+        return not _STREAM.isdisjoint(_accepted(self.headers.get("accept", "")))
 
     def unacceptable(self) -> Reply | None:
         """What is wrong with the headers of a POST, whatever is in it."""
-        if not (self.accepts(_JSON) and self.accepts_stream):
+        if not self.accepts_stream or _JSON.isdisjoint(_accepted(self.headers.get("accept", ""))):
             words = "Not Acceptable: Client must accept both application/json and text/event-stream"
             return failure(406, INVALID_REQUEST, words)
-        if self.headers.get("content-type", "").split(";")[0].strip().lower() != "application/json":
+        given = self.headers.get("content-type", "")
+        if given != "application/json" and given.split(";")[0].strip().lower() != "application/json":
             return failure(415, INVALID_REQUEST, "Unsupported Media Type: Content-Type must be application/json")
         return None
+
+
+@lru_cache(maxsize=256)
+def _accepted(header: str) -> frozenset[str]:
+    """The kinds of answers that a client takes; a handful of clients ask in a handful of ways."""
+    return frozenset(part.split(";")[0].strip().lower() for part in header.split(","))
 
 
 def failure(

@@ -82,7 +82,7 @@ class Reception:
             parked = given.pop(PARKED, None)
 
             async def execute(line: Line) -> ToolResult:
-                correspondent = Correspondent(replace(visit, line=line), meta, given)
+                correspondent = Correspondent(visit if line is visit.line else replace(visit, line=line), meta, given)
                 return await self._door.execute_tool(
                     visit.caller,
                     which.server,

@@ -72,20 +72,25 @@ class DoorServer(Server[Any]):
             update={"instructions": self._reception.lists.instructions(visit.caller, visit.server)}
         )
 
-    async def _carry(self, ctx: Context, call_next: CallNext) -> HandlerResult:
-        answer = self._passed.get(ctx.method)
-        if answer is None or ctx.request_id is None:
-            return await call_next(ctx)
-        params = ctx.params or {}
-        if ctx.method != "tools/call":  # whose params the reception looks at itself: there it is a matter of record
-            methods.validate_client_request(ctx.method, ctx.protocol_version, ctx.params)
-        visit = self._visit_of(ctx)
-        wire = await answer(visit, params)
+    def passes(self, method: str) -> bool:
+        """Whether a request ends at the door without the SDK, by `answer`."""
+        return method in self._passed
+
+    async def answer(self, visit: Visit, method: str, params: Mapping[str, Any] | None) -> dict[str, Any]:
+        """The result of a request that `passes`. Raises MCPError, and ValidationError for params that are none."""
+        if method != "tools/call":  # whose params the reception looks at itself: there it is a matter of record
+            methods.validate_client_request(method, visit.version, params)
+        wire = await self._passed[method](visit, params or {})
         await visit.line.settled()
-        if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
+        if visit.is_modern:
             wire.setdefault("resultType", "complete")
             wire["_meta"] = {**(wire.get("_meta") or {}), types.SERVER_INFO_META_KEY: self.server_info_stamp}
         return wire
+
+    async def _carry(self, ctx: Context, call_next: CallNext) -> HandlerResult:
+        if ctx.request_id is None or not self.passes(ctx.method):
+            return await call_next(ctx)
+        return await self.answer(self._visit_of(ctx), ctx.method, ctx.params)
 
     async def _never(self, ctx: Context, params: Any) -> HandlerResult:
         del params

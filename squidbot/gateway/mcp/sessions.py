@@ -4,8 +4,7 @@ Another process may hold a session's stream, or its call: what concerns them goe
 """
 
 import secrets
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -99,19 +98,16 @@ class Sessions:
 
     # Requests under way
 
-    @contextmanager
-    def running(self, state: State, request: str | int) -> Iterator[anyio.CancelScope]:
-        """While the scope is open, the session may cancel the request."""
-        scope = anyio.CancelScope()
+    def begin(self, state: State, request: str | int, scope: anyio.CancelScope) -> None:
+        """From now on the session may cancel a request of its own."""
         state.running.setdefault(request, []).append(scope)
-        try:
-            with scope:
-                yield scope
-        finally:
-            scopes = state.running[request]
-            scopes.remove(scope)
-            if not scopes:
-                del state.running[request]
+
+    def over(self, state: State, request: str | int, scope: anyio.CancelScope) -> None:
+        """It has been answered."""
+        scopes = state.running[request]
+        scopes.remove(scope)
+        if not scopes:
+            del state.running[request]
 
     def cancel(self, session: str, request: Any) -> None:
         """Cancel a session's own request, wherever it runs."""

@@ -23,7 +23,7 @@ from starlette.datastructures import Headers
 
 from squidbot.core.domain.endpoint import EndpointOptions
 from squidbot.core.domain.errors import InvalidArguments
-from squidbot.gateway.mcp.exchange import Dispatch, PostLine, Reply, exchange, reply
+from squidbot.gateway.mcp.exchange import Dispatch, Exchange, Reply, reply
 from squidbot.gateway.mcp.post import Arrival, failure, outcome, request_id
 from squidbot.gateway.mcp.reception import Reception
 from squidbot.gateway.mcp.streams import Streams
@@ -75,27 +75,22 @@ class Stateless:
     async def _answer(
         self, arrival: Arrival, message: Mapping[str, Any], name: str | int, verdict: InboundModernRoute
     ) -> None:
-        async def work(line: PostLine) -> Reply:
-            visit = self._visit(arrival, verdict, line)
+        exchange = Exchange(arrival, arrival.tasks, patience=self._options.patience, ends_with_the_client=True)
+        visit = self._visit(arrival, verdict, exchange.line)
+        method, params = message["method"], message.get("params")
+        if arrival.door.passes(method):
+            served = arrival.door.answer(visit, method, params)
+        else:
+            envelope = verdict.protocol_version, verdict.client_info, verdict.client_capabilities
             served = serve_one(
                 arrival.door,
                 Dispatch(name, ServerMessageMetadata(request_context=visit)),
-                message["method"],
-                message.get("params"),
-                connection=Connection.from_envelope(
-                    verdict.protocol_version, verdict.client_info, verdict.client_capabilities
-                ),
+                method,
+                params,
+                connection=Connection.from_envelope(*envelope),
                 lifespan_state={},
             )
-            return await outcome(served, name, modern=True)
-
-        await exchange(
-            work,
-            send=arrival.send,
-            receive=arrival.receive,
-            patience=self._options.patience,
-            ends_with_the_client=True,
-        )
+        await exchange.answer(outcome(served, name, modern=True))
 
     def _visit(self, arrival: Arrival, verdict: InboundModernRoute, line: Line) -> Visit:
         principal, capabilities = arrival.principal, verdict.client_capabilities

@@ -6,6 +6,7 @@ from starlette.responses import PlainTextResponse
 
 from squidbot.adapters.schemas.checker import JSONSchemaCheck
 from squidbot.gateway.app import GatewayParts, create_app
+from squidbot.gateway.auth import Present
 from squidbot.gateway.dashboard.app import HEADERS
 from tests.fixtures.window import Window, served
 from tests.gateway.dashboard.reading import csrf_of, text_of
@@ -19,6 +20,7 @@ async def test_people_sign_in_look_and_change_through_the_whole_gateway(gateway:
         GatewayParts(
             desk=gateway.desk,
             admission=gateway.admission,
+            present=Present(gateway.admission),
             schemas=JSONSchemaCheck(),
             mcp=PlainTextResponse("mcp"),
             dashboard=gateway.dashboard,
