@@ -13,11 +13,12 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from squidbot.core.domain.callers import Origin
 from squidbot.core.domain.errors import NotRecorded
-from squidbot.core.domain.members import Principal
+from squidbot.core.domain.members import Principal, TokenRecord
 from squidbot.core.domain.sign_in import PREFIX
 from squidbot.core.services.admission import NO_TOKEN, Admission, Refused
 from squidbot.gateway.answers import JSON, error, refusal
 from squidbot.gateway.hosts import HostRules
+from squidbot.gateway.walls import passed
 
 METADATA = "/.well-known/oauth-protected-resource"
 _PATIENCE = 5.0
@@ -39,12 +40,19 @@ class Present:
     @contextmanager
     def as_long_as_welcome(self, who: Principal) -> Iterator[None]:
         """What is done within is cancelled when `who` is no longer let in."""
-        with anyio.CancelScope() as scope:
-            self._scopes[scope] = who
+        with anyio.CancelScope() as work:
+            self.enter(work, who)
             try:
                 yield
             finally:
-                del self._scopes[scope]
+                self.leave(work)
+
+    def enter(self, work: anyio.CancelScope, who: Principal) -> None:
+        """Somebody is being answered, until `leave`."""
+        self._scopes[work] = who
+
+    def leave(self, work: anyio.CancelScope) -> None:
+        del self._scopes[work]
 
     async def watch(self) -> None:
         """Look again and again, for as long as this runs, whether all of them would be let in now."""
@@ -58,6 +66,25 @@ class Present:
                 if not is_welcome:
                     for scope in [scope for scope, present in self._scopes.items() if present == who]:
                         scope.cancel()
+
+
+@dataclass(frozen=True, slots=True)
+class _LetIn:
+    """Satisfies `Wall`: the same token is good as long as its record is known to be the same."""
+
+    who: Principal
+    record: TokenRecord
+    admission: Admission
+    present: Present
+
+    def still(self) -> bool:
+        return self.admission.on_record(self.who) is self.record
+
+    def enter(self, work: anyio.CancelScope) -> None:
+        self.present.enter(work, self.who)
+
+    def leave(self, work: anyio.CancelScope) -> None:
+        self.present.leave(work)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +111,13 @@ class Auth:
             await found(scope, receive, send)
             return
         scope.setdefault("state", {})["principal"] = found
+        passed(scope, self._wall(found))
         with self.present.as_long_as_welcome(found):
             await self.app(scope, receive, send)
+
+    def _wall(self, who: Principal) -> "_LetIn | None":
+        record = self.admission.on_record(who)
+        return None if record is None else _LetIn(who, record, self.admission, self.present)
 
     async def _who(self, scope: Scope) -> Principal | Response:
         headers = Headers(scope=scope)

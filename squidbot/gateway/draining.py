@@ -5,9 +5,11 @@ import json
 import anyio
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from squidbot.gateway.walls import passed
+
 _ALWAYS = frozenset({"/healthz", "/readyz", "/metrics"})
 """Those who watch hear of the end, they are not turned away."""
-_WORDS = "the gateway is shutting down; try again in a moment"
+SHUTTING_DOWN = "the gateway is shutting down; try again in a moment"
 _RETRY_AFTER = b"2"
 _LISTENING = (b"mcp-method", b"subscriptions/listen")
 
@@ -66,6 +68,7 @@ class Draining:
                 ended = True
             await send(message)
 
+        passed(scope, self)
         with anyio.CancelScope() as cut:
             self._calls.add(cut)
             try:
@@ -76,6 +79,16 @@ class Draining:
         if cut.cancelled_caught and not ended:
             # An end that the client can tell from a broken connection.
             await (send({"type": "http.response.body", "body": b""}) if opened else _refuse(send))
+
+    def still(self) -> bool:
+        """Satisfies `Wall`: everybody is let through until it is the end."""
+        return not self.closing
+
+    def enter(self, work: anyio.CancelScope) -> None:
+        self._calls.add(work)
+
+    def leave(self, work: anyio.CancelScope) -> None:
+        self._is_no_call(work)
 
     def _becomes_stream(self, cut: anyio.CancelScope) -> None:
         self._streams.add(cut)
@@ -95,7 +108,7 @@ def _is_endless(scope: Scope, answer: Message) -> bool:
 
 
 async def _refuse(send: Send) -> None:
-    body = json.dumps({"error": {"code": "shutting_down", "message": _WORDS, "hint": None}}).encode()
+    body = json.dumps({"error": {"code": "shutting_down", "message": SHUTTING_DOWN, "hint": None}}).encode()
     headers = [
         (b"content-type", b"application/json"),
         (b"content-length", str(len(body)).encode()),

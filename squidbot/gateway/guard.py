@@ -4,19 +4,21 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
+import anyio
 from starlette.datastructures import MutableHeaders
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from squidbot.gateway.answers import error
 from squidbot.gateway.hosts import HostRules
+from squidbot.gateway.walls import passed
 
 MOST_AT_ONCE = 2_000
 """Requests and streams that are open at a time; one more is refused, and the others live on. Twice as many as the endpoint
 has streams: those who only listen leave room for those who call."""
 PROBES = frozenset({"/healthz", "/readyz"})
 """Asked by machines that know us by a bare address; they learn nothing but yes or no."""
-_HEADERS = (
+STANDING_HEADERS = (
     (b"x-content-type-options", b"nosniff"),
     (b"x-frame-options", b"DENY"),
     (b"referrer-policy", b"no-referrer"),
@@ -63,6 +65,7 @@ class Guard:
         if refused is not None:
             await refused(scope, receive, answer)
             return
+        passed(scope, None if origins else self)
         self.open += 1
         try:
             await self._app(scope, receive, answer)
@@ -72,6 +75,18 @@ class Guard:
                 await _FAULT(scope, receive, answer)
         finally:
             self.open -= 1
+
+    def still(self) -> bool:
+        """Satisfies `Wall`: for the same host, and no other page, all that can change is how many there are."""
+        return self.open < MOST_AT_ONCE
+
+    def enter(self, work: anyio.CancelScope) -> None:
+        del work
+        self.open += 1
+
+    def leave(self, work: anyio.CancelScope) -> None:
+        del work
+        self.open -= 1
 
     def _refused(self, scope: Scope, hosts: list[str], origins: list[str]) -> Response | None:
         if scope["path"] in PROBES:
@@ -110,7 +125,7 @@ class _Answer:
             self.begun = True
             raw = [*message.get("headers", ())]
             given = {name for name, _ in raw}
-            raw += [pair for pair in _HEADERS if pair[0] not in given]
+            raw += [pair for pair in STANDING_HEADERS if pair[0] not in given]
             if self._shared is not None:
                 headers = MutableHeaders(raw=raw)
                 headers["Access-Control-Allow-Origin"] = self._shared

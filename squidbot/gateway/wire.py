@@ -3,13 +3,19 @@
 import asyncio
 import contextlib
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Coroutine, Iterator
+from functools import partial
 from typing import Any
+from urllib.parse import unquote
 
 import anyio
+import httptools
 import uvicorn
 from starlette.types import ASGIApp
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
+
+from squidbot.gateway.guard import STANDING_HEADERS
+from squidbot.gateway.walls import LEARN, LEAVING, WALLS, ShortWay
 
 MAX_HEAD = 65_536
 """Bytes of a request's line and headers."""
@@ -23,6 +29,8 @@ _LAST_WORDS = 2
 _LAST_CHANCE = 0.5
 """Seconds in which a connection without a request is still listened to at the end."""
 _MOST_CONNECTIONS = 4_000
+_SHORT = 65_536
+"""Bytes of a body that may come the short way: it is looked at in one piece."""
 
 
 QUIET: dict[str, Any] = {"log_config": None, "log_level": "error"}
@@ -43,12 +51,16 @@ class BoundedProtocol(HttpToolsProtocol):
         self._in_head = True
         self._raw = self._head = 0
         self._is_deaf = False
+        self.leaving: set[Callable[[], object]] = set()
+        self._known: _Known | None = None
         self._late: asyncio.TimerHandle | None = None
         self._expect()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._arrived()
         super().connection_lost(exc)
+        for tell in tuple(self.leaving):
+            tell()
 
     def data_received(self, data: bytes) -> None:
         if self._is_deaf:
@@ -74,6 +86,15 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         self._in_head = False
+        may_be_short = self._may_be_short()
+        if may_be_short and self._known is not None and self._known.is_for(self.url, self.headers):
+            cycle: Any = ShortCycle(self, self._known.way, self.scope, self.url)
+            self.cycle = cycle
+            return
+        scope: Any = self.scope
+        scope[LEAVING] = self.leaving
+        if may_be_short:
+            scope[WALLS], scope[LEARN] = [], partial(self._learn, self.url, self.headers)
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
@@ -81,6 +102,34 @@ class BoundedProtocol(HttpToolsProtocol):
         # What else came in the same read is the next head's, and too little to matter.
         self._in_head, self._raw = True, 0
         super().on_message_complete()
+        cycle: object = self.cycle
+        if isinstance(cycle, ShortCycle):
+            self._start(cycle.run())
+
+    def _may_be_short(self) -> bool:
+        """Whether a request is one of those that come again and again: a POST of some size, alone on its connection."""
+        return (
+            self.parser.get_method() == b"POST"
+            and self.parser.get_http_version() == "1.1"
+            and self.parser.should_keep_alive()
+            and not self.expect_100_continue
+            and self._is_idle()
+            and self._announced() <= _SHORT
+            and max(len(self.connections), len(self.tasks)) < _MOST_CONNECTIONS
+        )
+
+    def _announced(self) -> int:
+        """How long the body will be; more than may be, if that is not told."""
+        size = next((value for name, value in self.headers if name == b"content-length"), b"")
+        return int(size) if size.isdigit() and len(size) < 10 else _SHORT + 1
+
+    def _learn(self, url: bytes, headers: list[tuple[bytes, bytes]], way: ShortWay) -> None:
+        self._known = _Known(url, headers, way)
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+        task = self.loop.create_task(work)
+        task.add_done_callback(self.tasks.discard)
+        self.tasks.add(task)
 
     def send_400_response(self, msg: str) -> None:
         """Where the parser gave up."""
@@ -143,6 +192,135 @@ class BoundedProtocol(HttpToolsProtocol):
         length = str(len(words)).encode()
         head = b"content-type: text/plain\r\ncontent-length: " + length + b"\r\nconnection: close\r\n\r\n"
         self.transport.write(STATUS_LINE[status] + head + words)
+
+
+class _Known:
+    """A head that came all the way a moment ago, and the short way for others like it."""
+
+    __slots__ = ("_headers", "_url", "way")
+
+    def __init__(self, url: bytes, headers: list[tuple[bytes, bytes]], way: ShortWay) -> None:
+        self._url = url
+        self._headers = _but_length(headers)
+        self.way = way
+
+    def is_for(self, url: bytes, headers: list[tuple[bytes, bytes]]) -> bool:
+        return url == self._url and _but_length(headers) == self._headers and self.way.is_open()
+
+
+class ShortCycle:
+    """A request that comes the short way: in the place of uvicorn's own cycle, and turned into one where that is needed."""
+
+    def __init__(self, protocol: BoundedProtocol, way: ShortWay, scope: Any, url: bytes) -> None:
+        self._protocol = protocol
+        self._way = way
+        self._scope = scope
+        self._url = url
+        self._long: RequestResponseCycle | None = None
+        self.leaving = protocol.leaving
+        # What the server looks at while this is its cycle.
+        self.body = bytearray()
+        self.more_body = True
+        self.keep_alive = True
+        self.disconnected = False
+        self.response_started = False
+        self.response_complete = False
+        self.message_event = self
+
+    def set(self) -> None:
+        """Somebody who waits would be told here; nobody does."""
+
+    async def run(self) -> None:
+        """Answer the request, one way or the other."""
+        body = bytes(self.body)
+        try:
+            if not await self._way.serve(body, self):
+                await self._turned(body).run_asgi(self._protocol.app)
+        except Exception:
+            self._protocol.transport.close()
+            raise
+
+    async def finish(self, body: bytes) -> None:
+        """Answer with JSON."""
+        protocol = self._protocol
+        if self._long is not None:
+            length = (b"content-length", str(len(body)).encode())
+            await self.send({"type": "http.response.start", "status": 200, "headers": [_JSON, length]})
+            await self.send({"type": "http.response.body", "body": body})
+            return
+        if protocol.flow.write_paused and not self.disconnected:
+            await protocol.flow.drain()
+        if self.disconnected:
+            return
+        lines = [STATUS_LINE[200]]
+        for name, value in protocol.server_state.default_headers:
+            lines += (name, b": ", value, b"\r\n")
+        lines += (_STANDING, b"content-length: ", str(len(body)).encode(), b"\r\n")
+        lines += (b"\r\n" if self.keep_alive else b"connection: close\r\n\r\n", body)
+        protocol.transport.write(b"".join(lines))
+        self.response_started = self.response_complete = True
+        if not self.keep_alive:
+            protocol.transport.close()
+        protocol.on_response_complete()
+
+    async def send(self, message: Any) -> None:
+        """Send as an application does, with the headers that every answer has."""
+        if message["type"] == "http.response.start":
+            given = {name for name, _ in message["headers"]}
+            standing = [pair for pair in STANDING_HEADERS if pair[0] not in given]
+            message = {**message, "headers": [*message["headers"], *standing]}
+        await self._turned(b"").send(message)
+
+    async def receive(self) -> Any:
+        """Hear that the client hangs up."""
+        return await self._turned(b"").receive()
+
+    def _turned(self, body: bytes) -> RequestResponseCycle:
+        """The server's own cycle for this request, whose body is here or has been dealt with."""
+        if self._long is None:
+            protocol, scope = self._protocol, self._scope
+            parsed = httptools.parse_url(self._url)
+            path = parsed.path.decode("ascii")
+            scope |= {
+                "method": "POST",
+                "path": unquote(path) if "%" in path else path,
+                "raw_path": parsed.path,
+                "query_string": parsed.query or b"",
+                LEAVING: self.leaving,
+            }
+            self._long = RequestResponseCycle(
+                scope=scope,
+                transport=protocol.transport,
+                flow=protocol.flow,
+                logger=protocol.logger,
+                access_logger=protocol.access_logger,
+                access_log=protocol.access_log,
+                default_headers=protocol.server_state.default_headers,
+                message_event=asyncio.Event(),
+                expect_100_continue=False,
+                keep_alive=self.keep_alive,
+                on_response=self._ended,
+            )
+            self._long.body, self._long.more_body = bytearray(body), False
+            self._long.disconnected = self.disconnected
+            if body:
+                self._long.message_event.set()
+            current: object = protocol.cycle
+            if current is self:
+                protocol.cycle = self._long
+        return self._long
+
+    def _ended(self) -> None:
+        self.response_started = self.response_complete = True
+        self._protocol.on_response_complete()
+
+
+_JSON = (b"content-type", b"application/json")
+_STANDING = b"".join(name + b": " + value + b"\r\n" for name, value in (_JSON, *STANDING_HEADERS))
+
+
+def _but_length(headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+    return [pair for pair in headers if pair[0] != b"content-length"]
 
 
 class HTTPServer(uvicorn.Server):

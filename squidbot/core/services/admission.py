@@ -80,6 +80,16 @@ class Admission:
             return Refused("there is no such token", parts.id)
         return self._standing(record)
 
+    def on_record(self, principal: Principal) -> TokenRecord | None:
+        """The record behind somebody who was let in, if it was just looked at and still lets them in; never waits."""
+        known = self._known.get(principal.token)
+        if known is None or self._clock.monotonic() - known[1] >= _STALE:
+            return None
+        record = known[0]
+        if record.revoked or (record.expires is not None and record.expires <= self._clock.time()):
+            return None
+        return record if record.role is None or self._is_role(record.role) else None
+
     async def still(self, principal: Principal) -> bool:
         """Whether somebody who was let in would be let in now. Raises NotRecorded."""
         if principal.expires is not None and principal.expires <= self._clock.time():

@@ -22,8 +22,10 @@ from squidbot.core.domain.endpoint import EndpointOptions
 from squidbot.core.domain.errors import NotRecorded
 from squidbot.core.domain.happenings import Happening
 from squidbot.core.domain.members import Principal
+from squidbot.core.ports import ToolSource
 from squidbot.core.services.door import AgentMCPService
 from squidbot.core.services.hub import Hub
+from squidbot.core.services.permissions import Permissions
 from squidbot.core.services.refusals import Refusals
 from squidbot.gateway.mcp.exchange import Reply, reply
 from squidbot.gateway.mcp.handshake import Handshake
@@ -40,6 +42,7 @@ from squidbot.gateway.mcp.stateless import Stateless
 from squidbot.gateway.mcp.streams import TOPICS, Streams
 from squidbot.gateway.mcp.visit import Visit
 from squidbot.gateway.mcp.wire import Malformed, decoded
+from squidbot.gateway.walls import LEARN, LEAVING, WALLS, passed
 
 _log = logging.getLogger(__name__)
 _SWEEP = 30.0
@@ -123,6 +126,7 @@ class MCPEndpoint:
         try:
             refusal = await self._refusal(scope, principal)
             if refusal is None:
+                passed(scope, _Granted(self._door.permissions, next(iter(_parts(scope)), None), self._door.source))
                 await self._serve(scope, receive, send, principal)
             else:
                 await self._note(principal, next(iter(_parts(scope)), None), refusal)
@@ -163,6 +167,9 @@ class MCPEndpoint:
             send=send,
             receive=receive,
             note=self._note,
+            leaving=scope.get(LEAVING),
+            walls=scope.get(WALLS),
+            learn=scope.get(LEARN),
             tasks=self._tasks,
         )
         match scope["method"]:
@@ -246,6 +253,28 @@ class MCPEndpoint:
             self._sessions.sweep(anyio.current_time())
             self._sessions.expire(time.time())
             self._streams.sweep(time.time())
+
+
+class _Granted:
+    """Satisfies `Wall`: a role has a part of the door as long as nobody has changed who may do what."""
+
+    __slots__ = ("_mapper", "_permissions", "_server", "_source")
+
+    def __init__(self, permissions: Permissions, server: str | None, source: ToolSource) -> None:
+        self._permissions = permissions
+        self._mapper = permissions.mapper
+        self._server = server
+        self._source = source
+
+    def still(self) -> bool:
+        has_it = self._server is None or self._server in self._source.server_names()
+        return has_it and self._permissions.mapper is self._mapper
+
+    def enter(self, work: anyio.CancelScope) -> None:
+        """Nothing is held."""
+
+    def leave(self, work: anyio.CancelScope) -> None:
+        """Nothing is held."""
 
 
 def _visit_of(ctx: Any) -> Visit:

@@ -26,8 +26,19 @@ STREAM: Headers = (
     (b"x-accel-buffering", b"no"),
 )
 PING = b": ping\r\n\r\n"
-_BREATH = 0.05
-"""Seconds in which an answer is just waited for; after them it is also noticed when the client leaves."""
+_BREATH = 1.0
+"""Seconds in which an answer is just waited for, where we are told that a client leaves."""
+_SHORT_BREATH = 0.05
+"""And where nobody tells us."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A status and the message that goes with it, if any."""
+
+    status: int
+    message: Mapping[str, Any] | None = None
+    headers: Headers = ()
 
 
 class Post(Protocol):
@@ -39,14 +50,14 @@ class Post(Protocol):
     @property
     def receive(self) -> Receive: ...
 
+    async def reply(self, answer: Reply) -> None:
+        """Send an answer whole, if nothing was sent before."""
+        ...
 
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """A status and the message that goes with it, if any."""
-
-    status: int
-    message: Mapping[str, Any] | None = None
-    headers: Headers = ()
+    @property
+    def leaving(self) -> set[Callable[[], object]] | None:
+        """Callbacks for when the client hangs up, if somebody calls them."""
+        ...
 
 
 class PostLine:
@@ -155,21 +166,26 @@ class Exchange:
         self.scope = anyio.CancelScope()
         """Of the work: cancelling it ends the exchange."""
 
-    async def answer(self, work: Awaitable[Reply], *, otherwise: Reply | None = None) -> None:
+    async def answer(self, work: Awaitable[Reply], *, otherwise: Callable[[], Reply] | None = None) -> None:
         """Answer with what `work` comes to, which may send messages ahead of it; if it is cancelled, otherwise."""
-        later = asyncio.get_running_loop().call_later(_BREATH, self._begin)
+        leaving = self._post.leaving
+        if leaving is not None:
+            leaving.add(self._begin)
+        later = asyncio.get_running_loop().call_later(_SHORT_BREATH if leaving is None else _BREATH, self._begin)
         try:
             with self.scope:
                 self._answers.append(await work)
             if not self._answers and otherwise is not None:
-                self._answers.append(otherwise)
+                self._answers.append(otherwise())
             if self._beside is not None:
                 self._beside.outbox.close()
                 await self._beside.over.wait()
             elif self._answers:
-                await reply(self._post.send, self._answers[0])
+                await self._post.reply(self._answers[0])
         finally:
             later.cancel()
+            if leaving is not None:
+                leaving.discard(self._begin)
             if self._beside is not None:
                 self._beside.scope.cancel()
         if self._beside is not None and self._beside.fault is not None:
@@ -202,7 +218,7 @@ class Exchange:
             await send({"type": "http.response.start", "status": 200, "headers": [*STREAM, *self._headers]})
             await _stream(send, beside.outbox, first, patience=self._patience, last=self._answers)
         elif self._answers:
-            await reply(send, self._answers[0])
+            await self._post.reply(self._answers[0])
 
     async def _watch(self, beside: Beside) -> None:
         while (await self._post.receive())["type"] != "http.disconnect":

@@ -1,7 +1,7 @@
 """The handshake era over HTTP: sessions whose ids say all there is to know, a stream each, and answers to our questions."""
 
 import time
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -16,7 +16,9 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERS
 
 from squidbot.core.domain.endpoint import EndpointOptions
 from squidbot.core.domain.recent import Recent
-from squidbot.gateway.mcp.exchange import Dispatch, Exchange, Headers, Reply, reply, stream
+from squidbot.gateway.draining import SHUTTING_DOWN
+from squidbot.gateway.mcp.exchange import Dispatch, Exchange, Headers, Post, Reply, reply, stream
+from squidbot.gateway.mcp.lane import Lane
 from squidbot.gateway.mcp.lists import Kind
 from squidbot.gateway.mcp.outbox import Outbox
 from squidbot.gateway.mcp.post import Arrival, failure, outcome, request_id
@@ -27,6 +29,7 @@ from squidbot.gateway.mcp.sessions import Sessions, State
 from squidbot.gateway.mcp.streams import Stream, Streams
 from squidbot.gateway.mcp.visit import Line, NoLine, Visit
 from squidbot.gateway.mcp.wire import event
+from squidbot.gateway.walls import Wall
 
 _SESSIONS_KNOWN = 4_096
 _LATER = ((b"retry-after", b"5"),)
@@ -55,7 +58,9 @@ class Handshake:
             if isinstance(found, Reply):
                 await _send_away(arrival, found)
             elif is_request and name is not None:
-                await self._answer(arrival, message, name, *found)
+                if arrival.learn is not None and arrival.walls is not None and arrival.door.passes(message["method"]):
+                    arrival.learn(Lane(self, arrival, arrival.walls, found[0]))
+                await self.answer(arrival, arrival, message, name, *found)
             else:
                 self._heard(found[0], message)
                 await reply(arrival.send, Reply(202))
@@ -117,6 +122,10 @@ class Handshake:
             self._known.put(shown, session)
         return session
 
+    def state_of(self, session: Session) -> State | None:
+        """The state of a session that is used now; None if it is over."""
+        return self._sessions.use(session, anyio.current_time()) if session.expires > time.time() else None
+
     async def _open(self, arrival: Arrival, message: Mapping[str, Any], name: str | int) -> None:
         params = message.get("params") or {}
         asked = params.get("protocolVersion")
@@ -150,11 +159,19 @@ class Handshake:
         answer = await opened()
         await (reply(arrival.send, answer) if answer.status == 200 else arrival.refuse(answer))
 
-    async def _answer(
-        self, arrival: Arrival, message: Mapping[str, Any], name: str | int, session: Session, state: State
+    async def answer(
+        self,
+        arrival: Arrival,
+        post: Post,
+        message: Mapping[str, Any],
+        name: str | int,
+        session: Session,
+        state: State,
+        walls: Sequence[Wall] = (),
     ) -> None:
+        """Answer a request on `post`, which has the head of `arrival`; the walls that it did not pass hear of it."""
         exchange = Exchange(
-            arrival,
+            post,
             arrival.tasks,
             patience=self._options.patience,
             ask=partial(self._sessions.answer, session.id),
@@ -171,10 +188,19 @@ class Handshake:
             runner = ServerRunner(arrival.door, connection, {})
             served = runner.on_request(Dispatch(name, ServerMessageMetadata(request_context=visit)), method, params)
         self._sessions.begin(state, name, exchange.scope)
+        for wall in walls:
+            wall.enter(exchange.scope)
+
+        def cut_short() -> Reply:
+            if all(wall.still() for wall in walls):
+                return failure(200, REQUEST_CANCELLED, "Request cancelled", name=name)
+            return failure(503, INTERNAL_ERROR, SHUTTING_DOWN, name=name, headers=_LATER)
+
         try:
-            cancelled = failure(200, REQUEST_CANCELLED, "Request cancelled", name=name)
-            await exchange.answer(outcome(served, name, modern=False), otherwise=cancelled)
+            await exchange.answer(outcome(served, name, modern=False), otherwise=cut_short)
         finally:
+            for wall in walls:
+                wall.leave(exchange.scope)
             self._sessions.over(state, name, exchange.scope)
 
     def _heard(self, session: Session, message: Mapping[str, Any]) -> None:

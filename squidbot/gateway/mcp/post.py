@@ -15,6 +15,7 @@ from squidbot.core.domain.members import Principal
 from squidbot.gateway.mcp.exchange import Headers, Reply, reply
 from squidbot.gateway.mcp.seal import Seal
 from squidbot.gateway.mcp.server import DoorServer
+from squidbot.gateway.walls import ShortWay, Wall
 
 _JSON = frozenset({"*/*", "application/*", "application/json"})
 _STREAM = frozenset({"*/*", "text/*", "text/event-stream"})
@@ -36,6 +37,12 @@ class Arrival:
     send: Send
     receive: Receive
     note: Note
+    leaving: set[Callable[[], object]] | None
+    """Callbacks for when the client hangs up, if somebody calls them."""
+    walls: Sequence[Wall] | None
+    """Those that it has passed, if another one like it may take the short way."""
+    learn: Callable[[ShortWay], None] | None
+    """Takes that way, for the next requests of this connection with the same head."""
     tasks: TaskGroup
     """For what goes on beside the request, and ends with it."""
 
@@ -43,6 +50,10 @@ class Arrival:
     def lines(self) -> list[tuple[str, str]]:
         """The headers one by one, as text."""
         return [(name.decode("latin-1").lower(), value.decode("latin-1").strip()) for name, value in self.raw]
+
+    async def reply(self, answer: Reply) -> None:
+        """Answer."""
+        await reply(self.send, answer)
 
     async def refuse(self, answer: Reply) -> None:
         """Answer a request that comes to nothing, and put that on record."""

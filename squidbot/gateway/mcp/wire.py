@@ -6,6 +6,7 @@ from typing import Any
 
 from mcp_types import INVALID_REQUEST, PARSE_ERROR
 
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 DEEPEST = 100
 MOST_KEYS = 20_000
 
@@ -19,23 +20,32 @@ class Malformed(Exception):
         self.message = message
 
 
-def decoded(body: bytes) -> Any:
-    """What a body says. Raises Malformed for what two readers could understand in two ways, and for what is too much."""
-    keys = 0
+class _Strict:
+    """Reads objects that have each key once, and not too many keys altogether. Made once: making it takes longer than using it."""
 
-    def whole(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        nonlocal keys
-        keys += len(pairs)
-        if keys > MOST_KEYS:
+    def __init__(self) -> None:
+        self._keys = 0
+        self._decoder = json.JSONDecoder(object_pairs_hook=self._whole, parse_constant=_no_number, parse_float=_finite)
+
+    def read(self, text: str) -> Any:
+        """Raises ValueError, RecursionError, Malformed."""
+        self._keys = 0
+        return self._decoder.decode(text)
+
+    def _whole(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        self._keys += len(pairs)
+        if self._keys > MOST_KEYS:
             raise Malformed(INVALID_REQUEST, f"The body has more than {MOST_KEYS} keys")
         found = dict(pairs)
         if len(found) != len(pairs):
             raise Malformed(PARSE_ERROR, "Parse error: an object has the same key twice")
         return found
 
+
+def decoded(body: bytes) -> Any:
+    """What a body says. Raises Malformed for what two readers could understand in two ways, and for what is too much."""
     try:
-        text = body.decode("utf-8")
-        value = json.loads(text, object_pairs_hook=whole, parse_constant=_no_number, parse_float=_finite)
+        value = _STRICT.read(body.decode("utf-8"))
     except RecursionError:
         raise Malformed(INVALID_REQUEST, f"The body is nested deeper than {DEEPEST} levels") from None
     except ValueError:
@@ -51,9 +61,9 @@ def decoded(body: bytes) -> Any:
 def encoded(value: Any) -> bytes:
     """JSON that every reader takes: what a server said and JSON cannot is replaced."""
     try:
-        return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode("utf-8")
+        return _ENCODER.encode(value).encode("utf-8")
     except ValueError:
-        return json.dumps(_sayable(value), ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+        return _ENCODER.encode(_sayable(value)).encode("utf-8", "replace")
 
 
 def event(message: Any, *, name: str | None = None) -> bytes:
@@ -104,3 +114,6 @@ def _sayable(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_sayable(item) for item in value]
     return value
+
+
+_STRICT = _Strict()
