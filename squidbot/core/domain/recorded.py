@@ -28,7 +28,10 @@ _NUMBERS = frozenset({int, float, bool, type(None)})
 
 def stored(value: Any, redactor: Redactor) -> str:
     """A JSON tree as a record keeps it. What is too large is cut, with its size and digest."""
-    text = redactor.json(value if _is_small(value) else _bounded(value, _Room(), redactor))
+    return _fitting(redactor.json(value if _is_small(value) else _bounded(value, _Room(), redactor)))
+
+
+def _fitting(text: str) -> str:
     if len(text) <= LIMIT:
         return text
     return json.dumps(_cut(text), ensure_ascii=False, separators=(",", ":"))
@@ -41,12 +44,14 @@ def stored_result(result: ToolResult, redactor: Redactor) -> str:
         kept["structured"] = result.structured
     if result.is_error:
         kept["is_error"] = True
+    if result.structured is None and len(result.content) <= _FEW and all(map(_is_short, result.content)):
+        return _fitting(redactor.json(kept))
     return stored(kept, redactor)
 
 
 def without_secrets(result: ToolResult, redactor: Redactor) -> ToolResult:
     """The answer without any secret of the settings, which no server has to tell anybody; usually the same object."""
-    if not redactor.knows_any:
+    if not redactor.knows_any or not _may_tell(result, redactor):
         return result
     content = tuple(_without(block, redactor) for block in result.content)
     structured = known_out(result.structured, redactor)
@@ -137,6 +142,20 @@ def _without(block: Content, redactor: Redactor) -> Content:
             )
         case ImageContent(data=data) | AudioContent(data=data):
             return replace(block, data=redactor.known_bytes(data))
+
+
+def _may_tell(result: ToolResult, redactor: Redactor) -> bool:
+    """Whether any secret of the settings may be in the answer; for nearly all this is all that is asked."""
+    texts: list[Any] = [result.structured, result.raw, None if result.failure is None else result.failure.error]
+    for block in result.content:
+        if not isinstance(block, TextContent):
+            return True
+        texts.append(block.text)
+    return redactor.may_know_any_of(texts)
+
+
+def _is_short(block: Content) -> bool:
+    return isinstance(block, TextContent) and len(block.text) <= LIMIT
 
 
 def _is_small(value: Any) -> bool:

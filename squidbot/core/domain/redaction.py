@@ -5,81 +5,16 @@ shape (tokens of well-known makers, JWTs, keys, passwords in urls) and by the ke
 leaves a mark, `[redacted:3fa9c1]`, which is equal for equal secrets and tells nothing else.
 """
 
-import base64
 import hashlib
 import hmac
-import html
 import json
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import Any, TypeAlias
-from urllib.parse import quote, quote_plus
+from collections.abc import Collection, Mapping
+from functools import lru_cache
+from typing import Any, Final
 
-MIN_LENGTH = 4
-"""A shorter value is no secret worth the name, and taking it out would mangle every text."""
-_LEAST_ENCODED = 8
-"""Shorter base64 is found in texts that have nothing to do with it."""
-_PIECE = 12
-_CHUNKS = re.compile(f"(?s).{{{_PIECE}}}")
-_CORE = re.compile("[A-Za-z0-9]+")
-_ESCAPE = re.compile("%[0-9A-F]{2}")
-_AS_IN_HTML = {ord(char): f"\\u{ord(char):04x}" for char in "<>&"}
-"""How Go, among others, writes these in JSON."""
-
-_WORD = r"[A-Za-z0-9_-]"
-_IN_QUERY = (
-    "(?i:"
-    + "|".join(f"(?<=[?&;]{name}=)" for name in ("token", "access_token", "api_key", "apikey", "password", "secret"))
-    + r")[^&;\s\"'\\]+"
-)
-Shape: TypeAlias = tuple[tuple[str, ...], re.Pattern[str]]
-"""Words of which one must be there for the pattern to be worth trying, and the pattern."""
-
-
-def _shapes(*given: tuple[tuple[str, ...], str]) -> tuple[Shape, ...]:
-    return tuple((hints, re.compile(pattern)) for hints, pattern in given)
-
-
-_TOKENS = _shapes(
-    (("ghp_", "gho_", "ghu_", "ghs_", "ghr_"), r"\bgh[pousr]_[A-Za-z0-9]{16,}"),
-    (("github_pat_",), r"\bgithub_pat_[A-Za-z0-9_]{16,}"),
-    (("glpat-",), rf"\bglpat-{_WORD}{{16,}}"),
-    # Each by itself: a pattern that begins with plain letters is looked for many times faster.
-    *(((prefix,), rf"{prefix}(?<!\w{prefix})(?:{_WORD}{{2,12}}-)?{_WORD}{{20,}}") for prefix in ("sk-", "pk-", "rk-")),
-    (("sk_live_", "sk_test_", "rk_live_"), r"\b[sr]k_(?:live|test)_[A-Za-z0-9]{16,}"),
-    (("xox", "xapp-"), r"\bx(?:ox[abprs]|app)-[A-Za-z0-9-]{12,}"),
-    (("AKIA", "ASIA"), r"\bA(?:KI|SI)A[0-9A-Z]{16}\b"),
-    (("AIza",), rf"\bAIza{_WORD}{{35}}"),
-    (("npm_",), r"\bnpm_[A-Za-z0-9]{36}\b"),
-    (("pypi-",), rf"\bpypi-{_WORD}{{32,}}"),
-    (("ATATT",), rf"\bATATT{_WORD}{{16,}}[A-Za-z0-9_=-]*"),
-    (("sqb_",), rf"\bsqb_{_WORD}{{16,}}"),
-    (("eyJ",), rf"\beyJ{_WORD}{{8,}}\.{_WORD}{{16,}}\.{_WORD}*"),
-    # The same prefixes in base64: ghp_, github_pat_, eyJ, -----BEGIN.
-    (
-        ("Z2hwX", "Z2l0aHViX3BhdF", "ZXlK", "LS0tLS1CRUdJTi"),
-        r"\b(?:Z2hwX|Z2l0aHViX3BhdF|ZXlK|LS0tLS1CRUdJTi)[A-Za-z0-9+/_-]{16,}={0,2}",
-    ),
-)
-"""Tokens of well-known makers; each has a run of sixteen letters, digits, `_` and `-`."""
-_PLACES = _shapes(
-    (("PRIVATE KEY",), r"(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)"),
-    (
-        ("earer ", "Basic "),
-        r"(?:(?<=\b[Bb]earer )|(?<=\bBasic ))(?=[A-Za-z._~+/-]*[0-9])[A-Za-z0-9._~+/-]{12,}=*",
-    ),
-    (("://",), r"(?<=://)[^/?#@\s\"'\\]{1,256}:[^/?#@\s\"'\\]{1,256}(?=@)"),
-    (("token=", "key=", "password=", "secret="), _IN_QUERY),
-)
-"""Secrets that are told by where they stand."""
-_RUN = b"\1" * 16
-_IN_RUNS = bytes(chr(code).isascii() and (chr(code).isalnum() or chr(code) in "_-") for code in range(256))
-
-
-def _has_run(text: str) -> bool:
-    """Whether sixteen characters of a token stand in a row anywhere; most texts have none, and this is quick to see."""
-    return _RUN in text.encode("utf-8", "surrogatepass").translate(_IN_RUNS)
-
+from squidbot.core.domain.known_secrets import KnownSecrets
+from squidbot.core.domain.token_shapes import runs, without_places, without_tokens
 
 _SPELLED = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _NAME = re.compile(
@@ -99,9 +34,23 @@ _ENDINGS = (
 _LAST_NAME = re.compile(r"[\"'\\]")
 _TYPES = frozenset({"string", "number", "integer", "boolean", "object", "array", "null"})
 _MOST_NAMES = 4_096
-_HINTS = ("pass", "pwd", "secret", "token", "authorization", "cookie", "key", "credential")
+_NAME_ENDS: Final = frozenset(
+    end + quote
+    for end in ("ord", "swd", "ase", "pwd", "ret", "ets", "ken", "ion", "kie", "ies", "key", "ial", "als")
+    for quote in "\"'"
+)
+"""The last letters of all names that tell a secret, with the quote behind them."""
+_ESCAPED_QUOTES: Final = ('\\"', "\\'")
 
 
+def _as_json(value: Any) -> Any:
+    return dict(value) if isinstance(value, Mapping) else str(value)
+
+
+_written: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=_as_json).encode
+
+
+@lru_cache(maxsize=_MOST_NAMES)
 def names_a_secret(key: str) -> bool:
     """Whether what stands under this key is a secret by its name."""
     words = _SPELLED.sub("_", key)
@@ -115,11 +64,7 @@ class Redactor:
         self._secrets = secrets
         self._salt = salt
         self._count = -1
-        self._forms: tuple[tuple[str, str], ...] = ()
-        self._plain: dict[str, list[tuple[str, str]]] = {}
-        """Those that the pieces do not tell of, by a part that they share and that is looked for first."""
-        self._pieces: frozenset[str] = frozenset()
-        self._raw: tuple[bytes, ...] = ()
+        self._learnt = KnownSecrets((), self.mark)
         self._names: dict[str, str] = {}
 
     @property
@@ -130,12 +75,11 @@ class Redactor:
     def text(self, text: str) -> str:
         """`text` without known secrets and without what looks like one."""
         text = self._shapeless(text)
-        return self._told(text) if ('":' in text or "':" in text) and _tells(text) else text
+        return self._told(text) if _tells(text) else text
 
     def name(self, text: str) -> str:
         """As `text`, for names, of which the same few come again and again."""
-        if len(self._secrets) != self._count:
-            self._learn()
+        self._known()
         found = self._names.get(text)
         if found is None:
             if len(self._names) >= _MOST_NAMES:
@@ -145,33 +89,17 @@ class Redactor:
 
     def known_bytes(self, data: bytes) -> bytes:
         """`data` without the secrets of the settings."""
-        if len(self._secrets) != self._count:
-            self._learn()
-        if not any(raw in data for raw in self._raw):
+        if not self._known().are_in(data):
             return data
         return self.known(data.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
 
     def known(self, text: str) -> str:
         """`text` without the secrets of the settings, in whatever form."""
-        if len(self._secrets) != self._count:
-            self._learn()
-        if not self._forms:
-            return text
-        if self._may_have_one(text):
-            forms: Iterable[tuple[str, str]] = self._forms
-        else:
-            forms = [item for core, items in self._plain.items() if core in text for item in items]
-            forms.sort(key=_longest)
-        for form, mark in forms:
-            if form in text:
-                text = text.replace(form, mark)
-        return text
+        return self._known().out_of(text)
 
-    def _may_have_one(self, text: str) -> bool:
-        """Whether a long form can be in the text: not without a run, nor without one of its pieces at a twelfth place."""
-        if not self._pieces or not _has_run(text):
-            return False
-        return not self._pieces.isdisjoint(_CHUNKS.findall(text))
+    def may_know_any_of(self, value: Any) -> bool:
+        """Whether a string of this JSON tree may have a secret of the settings in it: False is certain, and quick to see."""
+        return self._known().may_be_in_json(_written(value))
 
     def tree(self, value: Any, key: str = "") -> Any:
         """A JSON tree without secrets, also without those that stand under a telling key."""
@@ -189,10 +117,12 @@ class Redactor:
 
     def json(self, value: Any) -> str:
         """A JSON tree as text, without secrets."""
-        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
-        if _tells(text):
-            text = json.dumps(self.tree(value), ensure_ascii=False, separators=(",", ":"), default=str)
-        return self._shapeless(text).encode("utf-8", "backslashreplace").decode()
+        text = _written(value)
+        # A private key has line ends, and is to leave the same mark here as in a text.
+        if "PRIVATE KEY" in text or _tells(text):
+            text = _written(self.tree(value))
+        text = self._shapeless(text)
+        return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
     def mark(self, secret: str) -> str:
         """What stands in the place of `secret`; the same for the same one."""
@@ -204,11 +134,11 @@ class Redactor:
         return found.group() if found.group().startswith("[redacted:") else self.mark(found.group())
 
     def _shapeless(self, text: str) -> str:
-        text = self.known(text)
-        for hints, shape in (*_TOKENS, *_PLACES) if _has_run(text) else _PLACES:
-            if any(hint in text for hint in hints):
-                text = shape.sub(self._marked, text)
-        return text
+        found = runs(text)
+        unknown = self._known().out_of(text, found)
+        if unknown is not text:
+            found = runs(unknown)
+        return without_places(without_tokens(unknown, found, self._marked), self._marked)
 
     def _told(self, text: str) -> str:
         """`text` without the strings that stand under a telling name in JSON inside of it, as most answers are."""
@@ -229,65 +159,18 @@ class Redactor:
                 done = close
         return "".join([*kept, text[done:]]) if kept else text
 
-    def _learn(self) -> None:
-        secrets = set(self._secrets)
-        self._count = len(secrets)
-        whose = {form: secret for secret in sorted(secrets) for form in _forms(secret)}
-        forms = {form: self.mark(secret) for form, secret in whose.items()}
-        # The longest first, so that no part of one is left.
-        self._forms = tuple(sorted(forms.items(), key=_longest))
-        long = {form for form in forms if len(form) >= 2 * _PIECE and _has_run(form)}
-        self._plain = {}
-        for form in forms.keys() - long:
-            # What is encoded letter by letter keeps its letters.
-            core = max(_CORE.findall(whose[form]), key=len, default="")
-            core = core if len(core) >= MIN_LENGTH and core in form else form
-            self._plain.setdefault(core, []).append((form, forms[form]))
-        self._raw = tuple(secret.encode("utf-8", "surrogatepass") for secret in secrets if len(secret) >= MIN_LENGTH)
-        self._names.clear()
-        self._pieces = frozenset(form[at : at + _PIECE] for form in long for at in range(len(form) - _PIECE + 1))
-
-
-def _forms(secret: str) -> Iterator[str]:
-    """A secret as it may be found: plain, in HTML, in JSON and JSON inside of that, in a url, in hexadecimal digits, in base64.
-
-    Base64 has three places at which it can begin.
-    """
-    if len(secret) < MIN_LENGTH:
-        return
-    yield secret
-    yield html.escape(secret)
-    yield html.escape(secret, quote=False)
-    for ascii_only in (True, False):
-        once = json.dumps(secret, ensure_ascii=ascii_only)[1:-1]
-        for text in (once, once.replace("/", "\\/"), once.translate(_AS_IN_HTML)):
-            yield text
-            yield json.dumps(text, ensure_ascii=ascii_only)[1:-1]
-    raw = secret.encode("utf-8", "surrogatepass")
-    for text in (quote(raw, safe=""), quote(raw), quote_plus(raw)):
-        yield text
-        yield _ESCAPE.sub(lambda found: found.group().lower(), text)
-    for before in range(3):
-        # What the bytes before and after contribute to the first and last digits is cut away.
-        start = (0, 2, 3)[before]
-        end = -(len(raw) + before) % 3
-        whole = base64.b64encode(b"\0" * before + raw).decode().rstrip("=")
-        core = whole[start : len(whole) - (1 if end else 0)]
-        if len(core) >= _LEAST_ENCODED:
-            yield core
-            yield core.replace("+", "-").replace("/", "_")
-    if len(raw) >= _LEAST_ENCODED:
-        yield raw.hex()
-        yield raw.hex().upper()
+    def _known(self) -> KnownSecrets:
+        if len(self._secrets) != self._count:
+            secrets = frozenset(self._secrets)
+            self._count = len(secrets)
+            self._learnt = KnownSecrets(secrets, self.mark)
+            self._names.clear()
+        return self._learnt
 
 
 def _is_hidden(value: str) -> bool:
     """Whether somebody took the secret out already."""
     return value.startswith("[redacted:") or not value.strip("*")
-
-
-def _longest(item: tuple[str, str]) -> tuple[int, str]:
-    return -len(item[0]), item[0]
 
 
 def _end_of_string(text: str, begin: int, quote: str) -> int:
@@ -309,6 +192,13 @@ def _end_of_string(text: str, begin: int, quote: str) -> int:
 
 
 def _tells(text: str) -> bool:
-    """Whether any name that tells a secret can be in the text."""
-    lower = text.lower()
-    return any(hint in lower for hint in _HINTS)
+    """Whether a name in quotes with a colon behind it, as JSON has them, tells a secret."""
+    parts = text.split(":")
+    parts.pop()
+    for part in parts:
+        # What is passed over here cannot be such a name; that is nearly all.
+        if part[-4:].lower() in _NAME_ENDS or part[-2:] in _ESCAPED_QUOTES or part[-1:].isspace():
+            named = part.rstrip()
+            if named[-1:] in ("'", '"') and names_a_secret(_LAST_NAME.split(named[:-1].rstrip("\\")[-64:])[-1]):
+                return True
+    return False

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from squidbot.core.domain.recorded import known_out
 from squidbot.core.domain.redaction import Redactor, names_a_secret
 
 SECRET = 'p@ss/w0rd+"quoted" ünïcode'
@@ -65,6 +66,8 @@ def test_a_token_of_a_known_maker_is_told_by_its_shape(token: str) -> None:
         ("postgres://app:hunter22@db/x", "postgres://[redacted:"),
         ("Authorization: Bearer abc123def456ghi789", "Authorization: Bearer [redacted:"),
         ("https://host/cb?token=abcdef&next=1", "https://host/cb?token=[redacted:"),
+        ("https://host/cb?TOKEN=abcdef&next=1", "https://host/cb?TOKEN=[redacted:"),
+        ("{'password' : 'hunter22'}", "{'password' : '[redacted:"),
     ],
 )
 def test_secrets_in_urls_and_headers_go_and_the_rest_stays(text: str, kept: str) -> None:
@@ -140,6 +143,41 @@ def test_no_secret_is_ever_left(secret: str, before: str, after: str) -> None:
     left = redactor.text(before + secret + after)
     marks = redactor.mark(secret)
     assert secret in marks or secret not in left.replace(marks, "")
+
+
+@given(st.sampled_from(["ghp_", "sk-", "xoxb-", "npm_", "eyJhbGciOiJIUzI1NiJ9."]), st.text(), st.text())
+def test_a_token_is_found_whatever_stands_before_and_after(prefix: str, before: str, after: str) -> None:
+    """The quick look that clears most texts must see where every token begins."""
+    token = f"{prefix}{'0123456789AB' * 3}." if prefix.startswith("eyJ") else f"{prefix}{'0123456789AB' * 3}"
+    if not before[-1:].isalnum() and before[-1:] != "_":
+        assert token[:-1] not in Redactor().text(f"{before}{token} {after}")
+        assert token[:-1] not in Redactor().json({"text": f"{before}{token} {after}"})
+
+
+@pytest.mark.requirement("E-05")
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\t", "\x0b", "\\"])
+@pytest.mark.parametrize("token", ["ghp_0123456789abcdefghijABCDEFGHIJ012345", "Bearer abc123def456ghi789"])
+def test_a_token_at_the_beginning_of_a_line_is_found_in_json_too(end: str, token: str) -> None:
+    """There the line end before it is a letter, and the token seems to begin within a word."""
+    once = Redactor().json({"text": f"one{end}{token}"})
+    twice = Redactor().json({"text": json.dumps({"text": f"one{end}{token}"})})
+    assert token[-12:] not in once + twice
+    assert json.loads(json.loads(twice)["text"])["text"].startswith(f"one{end}")
+
+
+@given(
+    st.lists(st.text(min_size=4, max_size=30), min_size=1, max_size=4),
+    st.recursive(st.text(), lambda part: st.lists(part) | st.dictionaries(st.text(), part), max_leaves=5),
+    st.data(),
+)
+def test_an_answer_that_is_not_looked_through_has_no_secret(
+    secrets: list[str], tree: object, data: st.DataObject
+) -> None:
+    """The quick look at an answer is at its JSON, in which a secret may be written in another way than in its texts."""
+    redactor = Redactor(secrets)
+    given = [tree, {"text": data.draw(st.text()) + data.draw(st.sampled_from(secrets))}]
+    assert redactor.may_know_any_of(given)
+    assert known_out(tree, redactor) == tree or redactor.may_know_any_of(tree)
 
 
 @given(st.lists(st.text("abcdef0123456789", min_size=24, max_size=40), min_size=1, max_size=30), st.data())
