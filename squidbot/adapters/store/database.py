@@ -105,11 +105,16 @@ def transaction(connection: Connection, begin: str) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        # The first error is the one to tell; a connection that cannot even roll back is given up by its owner.
-        with contextlib.suppress(Exception):
-            run(connection, "ROLLBACK")
+        rolled_back(connection)
         raise
     run(connection, "COMMIT")
+
+
+def rolled_back(connection: Connection) -> None:
+    """Undo what was run since a transaction began."""
+    # The first error is the one to tell; a connection that cannot even roll back is given up by its owner.
+    with contextlib.suppress(Exception):
+        run(connection, "ROLLBACK")
 
 
 def marks(count: int) -> str:

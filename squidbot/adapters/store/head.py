@@ -29,6 +29,8 @@ class HeadFile:
     def __init__(self, folder: Path) -> None:
         self.path = folder / "audit.head"
         self._warned = False
+        self._written: tuple[bytes, Head] | None = None
+        """Our own last, so that it need not be read again word by word."""
 
     def read(self) -> Head | None:
         """The head as written, None if there is none. Raises OSError, or ValueError for what is no head."""
@@ -79,7 +81,7 @@ class HeadFile:
     def _replace(self, number: int, head: Head) -> None:
         written = os.pread(number, _SIZE, 0)
         try:
-            before = _parse(written)
+            before = self._written[1] if self._written and self._written[0] == written else _parse(written)
         except ValueError:
             before = None
             self._keep("unreadable", written)
@@ -87,7 +89,9 @@ class HeadFile:
             self._keep(before.first_hash, _render(before))
         elif before is not None and before.sequence >= head.sequence:
             return
-        os.pwrite(number, _render(head), 0)
+        data = _render(head)
+        os.pwrite(number, data, 0)
+        self._written = (data, head)
 
     def _keep(self, name: str, data: bytes) -> None:
         aside = self.path.with_name(f"audit.head.{name[:12]}")

@@ -1,7 +1,7 @@
 """One chain within one transaction: gives rows their sequence and hash, and writes them with the new head."""
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from sqlalchemy import Connection
 
@@ -16,11 +16,11 @@ from squidbot.adapters.store.chain import (
     record_row,
     registry_hash,
 )
-from squidbot.adapters.store.database import Database, fetch, marks, run, scalar
+from squidbot.adapters.store.database import Database, fetch, marks, rolled_back, run, scalar
 from squidbot.adapters.store.head import Head
 from squidbot.core.domain.audit import Intent, ToolExecution
 
-_AT_ONCE = (64, 8, 1)
+_AT_ONCE = (128, 64, 32, 16, 8, 4, 2, 1)
 """Rows of one statement. Few statements, for each is a moment in which a busy loop takes the interpreter away."""
 _REGISTRY_LOCK = 0x5351_5549_4443_4841
 
@@ -107,6 +107,45 @@ class Ledger:
             "INSERT INTO audit_registry (sequence, chain, first_hash, hash) VALUES (?, ?, ?, ?)",
             (sequence, self._chain, self.first_hash, digest),
         )
+
+
+def append(
+    connection: Connection, database: Database, works: Iterable[Intent | ToolExecution], *, behind: Head, owner: str
+) -> tuple[Head, dict[str, int]] | None:
+    """Commit rows behind a head that we know; the new one, and the sequences of the intents by their ids.
+
+    None if the trail has gone on since: then nothing is written. All that takes time is done before others are locked out.
+    """
+    records: list[Row] = []
+    intents: list[Row] = []
+    begun: dict[str, int] = {}
+    chain, sequence, digest = behind.chain, behind.sequence, behind.hash
+    for work in works:
+        sequence += 1
+        if isinstance(work, Intent):
+            row = intent_row(work, chain=chain, sequence=sequence, previous=digest, owner=owner)
+            intents.append(row)
+            begun[work.id] = sequence
+        else:
+            row = record_row(work, chain=chain, sequence=sequence, previous=digest)
+            records.append(row)
+        digest = row[-1]
+    run(connection, database.begin)
+    try:
+        moved = run(connection, _MOVE_ON, (sequence, digest, chain, behind.sequence, behind.hash, behind.first_hash))
+        if moved:
+            _insert(connection, INTENTS, INTENT_COLUMNS, intents)
+            _insert(connection, RECORDS, RECORD_COLUMNS, records)
+        run(connection, "COMMIT" if moved else "ROLLBACK")
+    except BaseException:
+        rolled_back(connection)
+        raise
+    return (Head(chain, sequence, digest, behind.first_hash), begun) if moved else None
+
+
+_MOVE_ON = (
+    "UPDATE audit_chains SET sequence = ?, hash = ? WHERE chain = ? AND sequence = ? AND hash = ? AND first_hash = ?"
+)
 
 
 def hash_at(connection: Connection, chain: str, sequence: int) -> str | None:

@@ -6,7 +6,6 @@ import queue
 import secrets
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from loguru import logger
@@ -16,7 +15,7 @@ from squidbot.adapters.store.database import Database, run, transaction
 from squidbot.adapters.store.doubts import Doubts, recorded
 from squidbot.adapters.store.failures import is_repeated, not_recorded
 from squidbot.adapters.store.head import Head, HeadFile
-from squidbot.adapters.store.ledger import Ledger
+from squidbot.adapters.store.ledger import Ledger, append
 from squidbot.adapters.store.migrating import prepare
 from squidbot.adapters.store.recovery import close_abandoned, recover
 from squidbot.core.domain.audit import Intent, ToolExecution
@@ -30,12 +29,9 @@ _MARK_EVERY = 2000
 """Rows after which is noted how far back this process's oldest open call is, so that recovery need not look further."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Entry:
-    """Something to write, and who waits for it."""
-
-    work: Work
-    future: asyncio.Future[Any]
+Entry: TypeAlias = tuple[Work, asyncio.Future[Any]]
+"""Something to write, and who waits for it."""
+_ROWS = (Intent, ToolExecution)
 
 
 class Writer:
@@ -68,7 +64,7 @@ class Writer:
         if self._thread is None or self._loop is None:
             raise NotRecorded("the audit trail is not open")
         future: asyncio.Future[Any] = self._loop.create_future()
-        self._queue.put(Entry(work, future))
+        self._queue.put((work, future))
         return future
 
     def stop(self) -> Callable[[], None]:
@@ -95,17 +91,10 @@ class Writer:
         self._leave()
 
     def _next_batch(self) -> tuple[list[Entry], bool]:
-        entry = self._queue.get()
-        batch: list[Entry] = []
-        while entry is not None:
-            batch.append(entry)
-            if len(batch) == _LARGEST_BATCH:
-                return batch, True
-            try:
-                entry = self._queue.get_nowait()
-            except queue.Empty:
-                return batch, True
-        return batch, False
+        """All that waits, and whether more will come; while one batch is committed, the next one gathers."""
+        waiting = [self._queue.get(), *(self._queue.get() for _ in range(min(self._queue.qsize(), _LARGEST_BATCH - 1)))]
+        batch = [entry for entry in waiting if entry is not None]
+        return batch, len(batch) == len(waiting)
 
     def _write(self, batch: list[Entry]) -> list[tuple[asyncio.Future[Any], Any]]:
         """What each of those who wait is told: a value, or an error."""
@@ -124,28 +113,31 @@ class Writer:
                 answers += self._commit(connection, batch)
         except Exception as error:  # noqa: BLE001  whatever it was, those who wait must hear of it
             self._disconnect()
-            self._doubts.add(entry.work for entry in batch)
+            self._doubts.add(work for work, _ in batch)
             place = self._database.place
-            answers += [(entry.future, not_recorded(error, place=place)) for entry in batch]
+            answers += [(future, not_recorded(error, place=place)) for _, future in batch]
         return answers
 
     def _commit(self, connection: Connection, batch: list[Entry]) -> list[tuple[asyncio.Future[Any], Any]]:
+        if self._append(connection, batch):
+            return [(future, None) for _, future in batch]
+        return self._commit_anything(connection, batch)
+
+    def _commit_anything(self, connection: Connection, batch: list[Entry]) -> list[tuple[asyncio.Future[Any], Any]]:
         answers: list[tuple[asyncio.Future[Any], Any]] = []
         begun: dict[str, int] = {}
         ended: list[str] = []
-        if not self._doubts and all(entry.work is None for entry in batch):
-            return [(entry.future, None) for entry in batch]
-        if any(isinstance(entry.work, Intent) for entry in batch):
+        if not self._doubts and all(work is None for work, _ in batch):
+            return [(future, None) for _, future in batch]
+        if any(isinstance(work, Intent) for work, _ in batch):
             self._hold(connection)
         with transaction(connection, self._database.begin):
             ledger = Ledger(connection, self._database, self._database.chain)
             missed = self._missed(ledger)
-            settled = self._doubts.settle(
-                ledger, {entry.work.id for entry in batch if isinstance(entry.work, ToolExecution)}
-            )
-            for entry in batch:
+            settled = self._doubts.settle(ledger, {work.id for work, _ in batch if isinstance(work, ToolExecution)})
+            for work, future in batch:
                 value: Any = None
-                match entry.work:
+                match work:
                     case Intent() as intent:
                         begun[intent.id] = ledger.add_intent(intent, self.owner)
                     case ToolExecution() as record:
@@ -153,9 +145,9 @@ class Writer:
                         ended.append(record.id)
                     case None:
                         pass
-                    case work:
-                        value = work(ledger)
-                answers.append((entry.future, value))
+                    case others:
+                        value = others(ledger)
+                answers.append((future, value))
             head = ledger.flush()
             marked = self._mark(connection, begun, ledger.sequence)
         if missed is not None:
@@ -169,6 +161,25 @@ class Writer:
             self._last = head
             self._head_file.write(head)
         return answers
+
+    def _append(self, connection: Connection, batch: list[Entry]) -> bool:
+        """Commit a batch the short way, if it is nothing but rows and the trail is where we left it, as it nearly always is."""
+        last, marked = self._last, self._marked
+        if last is None or marked is None or not self._held or self._doubts:
+            return False
+        if last.sequence + len(batch) - marked >= _MARK_EVERY or not all(isinstance(work, _ROWS) for work, _ in batch):
+            return False
+        works = [work for work, _ in batch if isinstance(work, _ROWS)]
+        appended = append(connection, self._database, works, behind=last, owner=self.owner)
+        if appended is None:
+            return False
+        self._last, begun = appended
+        self._open.update(begun)
+        for work in works:
+            if isinstance(work, ToolExecution):
+                self._open.pop(work.id, None)
+        self._head_file.write(self._last)
+        return True
 
     def _missed(self, ledger: Ledger) -> Head | None:
         """The head that we knew, if the trail no longer has it: then somebody cut it off, or wrote it anew.
@@ -201,19 +212,19 @@ class Writer:
         self, connection: Connection, batch: list[Entry]
     ) -> tuple[list[Entry], list[tuple[asyncio.Future[Any], Any]]]:
         """The batch without rows whose id the trail has already, and the answers to those."""
-        seen = recorded(connection, [entry.work for entry in batch])
+        seen = recorded(connection, [work for work, _ in batch])
         good: list[Entry] = []
         refused: list[tuple[asyncio.Future[Any], Any]] = []
-        for entry in batch:
-            if isinstance(entry.work, Intent | ToolExecution):
-                key = (type(entry.work), entry.work.id)
+        for work, future in batch:
+            if isinstance(work, _ROWS):
+                key = (type(work), work.id)
                 if key in seen:
-                    what = "intent" if isinstance(entry.work, Intent) else "end"
-                    error = NotRecorded(f"the audit trail has an {what} of {entry.work.id!r} already")
-                    refused.append((entry.future, error))
+                    what = "intent" if isinstance(work, Intent) else "end"
+                    error = NotRecorded(f"the audit trail has an {what} of {work.id!r} already")
+                    refused.append((future, error))
                     continue
                 seen.add(key)
-            good.append(entry)
+            good.append((work, future))
         return good, refused
 
     def _connected(self) -> Connection:
