@@ -163,6 +163,21 @@ async def test_records_come_oldest_first_and_as_filtered(place: Place) -> None:
         assert await days(until="2020", newest=4) == []
 
 
+@pytest.mark.requirement("E-05")
+async def test_records_of_a_time_are_found_wherever_they_stand(place: Place) -> None:
+    """A long call is recorded after shorter ones that began later, and a clock may be put back by an hour."""
+    async with place.store() as store:
+        for hour in (9, 12, 10, 15, 11, 10, 14):
+            await store.close(end(timestamp=f"2026-11-18T{hour:02}:00:00.000000Z"))
+
+        async def hours(**wanted: str) -> list[int]:
+            return [record.sequence for record in await all_of(store, RecordFilter(**wanted))]
+
+        assert await hours(since="2026-11-18T10", until="2026-11-18T12") == [3, 5, 6]
+        assert await hours(since="2026-11-18T12") == [2, 4, 7]
+        assert await hours(until="2026-11-18T11") == [1, 3, 6]
+
+
 async def test_more_records_than_fit_on_a_page_all_come(place: Place) -> None:
     """Pages are ours, not the reader's."""
     async with place.store() as store:
