@@ -1,5 +1,6 @@
 """The gateway as a process: it opens everything, serves, takes up new settings, and leaves nothing behind."""
 
+import gc
 import signal
 import socket
 from collections.abc import AsyncIterable, Awaitable, Callable, Sequence
@@ -16,6 +17,8 @@ from squidbot.gateway.wire import HTTPServer
 GRACE: Final = 6.0
 """Seconds that calls under way are given at the end: the rest of the ten in which a gateway is gone is for the servers, of
 which one that does not want to end takes three."""
+_NEW_OBJECTS: Final = 20_000
+"""Objects more than were before, at which garbage is looked for; Python's own 700 are made by ten calls side by side."""
 _WATCH: Final = 1.0
 """Seconds between two looks at the settings."""
 _ENDS: Final = (signal.SIGTERM, signal.SIGINT)
@@ -59,6 +62,7 @@ class Gateway:
                 for part in self.lifetimes:
                     await stack.enter_async_context(part)
                 draining = Draining(self.app())
+                _collect_seldom()
                 link = await self.sign_in(url)
                 return await self._serve(listener, draining, signals, lambda: ready(link))
 
@@ -129,6 +133,13 @@ class Gateway:
             await anyio.sleep(_WATCH)
             if await self.changed():
                 await self.reload()
+
+
+def _collect_seldom() -> None:
+    """Leave what is there for good out of each search for garbage, and search when there may be some: calls leave hardly any."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(_NEW_OBJECTS, 20, 20)
 
 
 async def _awaited(work: Callable[[], Awaitable[object]]) -> None:

@@ -54,10 +54,12 @@ class BoundedProtocol(HttpToolsProtocol):
         self.leaving: set[Callable[[], object]] = set()
         self._known: _Known | None = None
         self._late: asyncio.TimerHandle | None = None
+        self._due: float | None = None
         self._expect()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._arrived()
+        if self._late is not None:
+            self._late.cancel()
         super().connection_lost(exc)
         for tell in tuple(self.leaving):
             tell()
@@ -76,16 +78,11 @@ class BoundedProtocol(HttpToolsProtocol):
         self._head = 0
         self._expect()
 
-    def on_url(self, url: bytes) -> None:
-        self._count(len(url))
-        super().on_url(url)
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        self._count(len(name) + len(value) + _AROUND)
-        super().on_header(name, value)
-
     def on_headers_complete(self) -> None:
         self._in_head = False
+        self._head = len(self.url) + sum(len(name) + len(value) + _AROUND for name, value in self.headers)
+        if self._head > MAX_HEAD:
+            raise _TooLarge
         may_be_short = self._may_be_short()
         if may_be_short and self._known is not None and self._known.is_for(self.url, self.headers):
             cycle: Any = ShortCycle(self, self._known.way, self.scope, self.url)
@@ -138,11 +135,6 @@ class BoundedProtocol(HttpToolsProtocol):
         else:
             super().send_400_response(msg)
 
-    def _count(self, size: int) -> None:
-        self._head += size
-        if self._head > MAX_HEAD:
-            raise _TooLarge
-
     def _refuse_head(self) -> None:
         words = b"The head of the request is too large."
         if self._is_idle():
@@ -169,17 +161,21 @@ class BoundedProtocol(HttpToolsProtocol):
         return cycle is None or cycle.response_complete
 
     def _expect(self) -> None:
+        self._due = self.loop.time() + self.patience
         if self._late is None:
-            self._late = self.loop.call_later(self.patience, self._too_late)
+            self._late = self.loop.call_at(self._due, self._is_it_late)
 
     def _arrived(self) -> None:
-        if self._late is not None:
-            self._late.cancel()
-            self._late = None
+        self._due = None
 
-    def _too_late(self) -> None:
+    def _is_it_late(self) -> None:
+        """One timer for all requests of a connection: to set and cancel one for each takes longer than to look again."""
         self._late = None
-        if not self.transport.is_closing():
+        if self._due is None or self.transport.is_closing():
+            return
+        if self._due > self.loop.time():
+            self._late = self.loop.call_at(self._due, self._is_it_late)
+        else:
             self._refuse(408, b"The request did not arrive in time.")
 
     def _refuse(self, status: int, words: bytes) -> None:

@@ -1,7 +1,7 @@
 """What is unusual in the stream of records, told by four rules over sliding windows."""
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
@@ -60,6 +60,10 @@ _MOST_KEYS = 10_000
 """Roles and servers that are watched at a time; names that callers make up must not fill the memory."""
 
 
+_NOTHING = (None, None, None, None)
+"""What the four rules nearly always say."""
+
+
 class AlertWatch:
     """Sees records one after the other; time comes in as seconds that never jump."""
 
@@ -83,14 +87,13 @@ class AlertWatch:
         """What is unusual about this record and those before it; the same thing only once in a while."""
         if record.kind != "call":
             return []
-        found = [
-            *self._burst(record, now),
-            *self._refusal(record, now),
-            *self._first(record),
-            *self._errors(record, now),
-        ]
+        looks = (self._burst(record, now), self._refusal(record, now), self._first(record), self._errors(record, now))
+        if looks == _NOTHING:
+            return []
         fresh = [
-            item for item in found if now - self._raised.get(item.key, float("-inf")) >= self._thresholds.cool_down
+            item
+            for item in looks
+            if item is not None and now - self._raised.get(item.key, float("-inf")) >= self._thresholds.cool_down
         ]
         for item in fresh:
             self._raised[item.key] = now
@@ -98,37 +101,40 @@ class AlertWatch:
             self._raised = dict(list(self._raised.items())[_MOST_KEYS // 2 :])
         return fresh
 
-    def _burst(self, record: ToolExecution, now: float) -> Iterator[Unusual]:
+    def _burst(self, record: ToolExecution, now: float) -> Unusual | None:
         if self._thresholds.burst is None:
-            return
+            return None
         most, seconds = self._thresholds.burst
         count = _counted(self._calls, record.role, now, seconds, most + 1)
         if count > most:
             message = f"role {record.role!r} made more than {most} calls within {seconds:g} s"
-            yield Unusual("burst", record.role, None, None, message, {"calls": count, "seconds": seconds})
+            return Unusual("burst", record.role, None, None, message, {"calls": count, "seconds": seconds})
+        return None
 
-    def _refusal(self, record: ToolExecution, now: float) -> Iterator[Unusual]:
+    def _refusal(self, record: ToolExecution, now: float) -> Unusual | None:
         if self._thresholds.refusals is None or record.outcome != "refused":
-            return
+            return None
         most, seconds = self._thresholds.refusals
         count = _counted(self._refusals, record.role, now, seconds, most)
         if count >= most:
             what = f"{record.server}/{record.tool}" if record.server else record.tool
             message = f"role {record.role!r} was refused {count} times within {seconds:g} s, the last time {what!r}"
-            yield Unusual("refusals", record.role, None, None, message, {"refusals": count, "seconds": seconds})
+            return Unusual("refusals", record.role, None, None, message, {"refusals": count, "seconds": seconds})
+        return None
 
-    def _first(self, record: ToolExecution) -> Iterator[Unusual]:
+    def _first(self, record: ToolExecution) -> Unusual | None:
         if not self._thresholds.first_use or record.role == OPERATOR or record.outcome in ("refused", "limited"):
-            return
+            return None
         use = (record.role, record.server, record.tool)
         if use not in self._used:
             self._used.add(use)
             message = f"role {record.role!r} used {record.tool!r} of server {record.server!r} for the first time"
-            yield Unusual("first_use", *use, message, {"record": record.id})
+            return Unusual("first_use", *use, message, {"record": record.id})
+        return None
 
-    def _errors(self, record: ToolExecution, now: float) -> Iterator[Unusual]:
+    def _errors(self, record: ToolExecution, now: float) -> Unusual | None:
         if self._thresholds.error_rate is None or not record.server or record.outcome in ("refused", "limited"):
-            return
+            return None
         rate, least, seconds = self._thresholds.error_rate
         if len(self._ends) > _MOST_KEYS:
             self._ends.clear()
@@ -136,7 +142,8 @@ class AlertWatch:
         calls, failed = ends.after(now, seconds, failed=record.outcome in ("tool_error", "server_error", "timeout"))
         if calls >= least and failed >= rate * calls:
             message = f"{failed} of {calls} calls to server {record.server!r} failed within {seconds:g} s"
-            yield Unusual("error_rate", None, record.server, None, message, {"failed": failed, "calls": calls})
+            return Unusual("error_rate", None, record.server, None, message, {"failed": failed, "calls": calls})
+        return None
 
 
 class _Ends:

@@ -14,12 +14,12 @@ def weight(value: Any, most: int, *, characters: int = CHARACTERS) -> int:
     while waiting and total <= most:
         part = waiting.pop()
         total += 1
-        match part:
-            case str() | bytes():
-                total += len(part) // characters
-            case Mapping():
-                total += sum(map(len, part)) // characters
-                waiting.extend(part.values())
-            case list() | tuple():
-                waiting.extend(part)
+        # The commonest first, and not by `match`: this is asked at every call.
+        if isinstance(part, (str, bytes)):
+            total += len(part) // characters
+        elif isinstance(part, (dict, Mapping)):
+            total += sum(map(len, part)) // characters
+            waiting.extend(part.values())
+        elif isinstance(part, (list, tuple)):
+            waiting.extend(part)
     return total

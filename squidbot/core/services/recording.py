@@ -1,6 +1,5 @@
 """Writes down every attempt: what is about to happen before it does, and how it ended before anybody is told."""
 
-import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -16,6 +15,7 @@ from squidbot.core.domain.recorded import stored, stored_message, stored_name, s
 from squidbot.core.domain.redaction import Redactor
 from squidbot.core.domain.tools import ToolId, ToolResult
 from squidbot.core.ports import AuditLog, CallObserver, Clock
+from squidbot.core.services.chance import random_bytes
 from squidbot.core.services.patience import aside
 
 _FRESH = 1.0
@@ -24,7 +24,7 @@ _FRESH = 1.0
 
 def new_record_id(timestamp: float) -> str:
     """An id that sorts by time and that nobody can guess."""
-    return f"{int(timestamp * 1000):012x}{secrets.token_hex(10)}"
+    return f"{int(timestamp * 1000):012x}{random_bytes(10).hex()}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,16 +106,14 @@ class Recorder:
 
     async def answered(self, attempt: Attempt, result: ToolResult) -> ToolResult:
         """Record what came of it; gives it back without any secret of the settings. Raises NotRecorded."""
-
-        def looked_through() -> tuple[str, str | None, ToolResult]:
-            message = result.text if result.is_error else None
-            return stored_result(result, self.redactor), message, without_secrets(result, self.redactor)
-
-        kept, message, given = await aside(
-            looked_through, text_of(result.content) if result.raw is None else result.raw
-        )
+        value = text_of(result.content) if result.raw is None else result.raw
+        kept, message, given = await aside(partial(self._looked_through, result), value)
         await self._close(attempt, outcome=outcome_of(result), result=kept, message=message)
         return given
+
+    def _looked_through(self, result: ToolResult) -> tuple[str, str | None, ToolResult]:
+        message = result.text if result.is_error else None
+        return stored_result(result, self.redactor), message, without_secrets(result, self.redactor)
 
     async def done(self, attempt: Attempt, result: Any) -> None:
         """Record that something other than a call went well. Raises NotRecorded."""

@@ -273,14 +273,11 @@ def _wrong_with(params: Mapping[str, Any]) -> str | None:
     """Why something is no call at all, whatever its tool."""
     if not isinstance(params.get("name"), str):
         return "'name' must be a string"
-    return next(
-        (
-            f"{key!r} must be an object"
-            for key in ("arguments", "_meta")
-            if not isinstance(params.get(key), Mapping | None)
-        ),
-        None,
-    )
+    for key in ("arguments", "_meta"):
+        value = params.get(key)
+        if value is not None and not isinstance(value, dict):
+            return f"{key!r} must be an object"
+    return None
 
 
 def _progress(correspondent: Correspondent, meta: Mapping[str, Any]) -> OnProgress | None:
