@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import logging
 import socket
 from collections.abc import Callable, Coroutine, Iterator
 from functools import partial
@@ -29,6 +30,7 @@ _LAST_WORDS = 2
 _LAST_CHANCE = 0.5
 """Seconds in which a connection without a request is still listened to at the end."""
 _MOST_CONNECTIONS = 4_000
+_log = logging.getLogger("squidbot.gateway")
 _SHORT = 65_536
 """Bytes of a body that may come the short way: it is looked at in one piece."""
 
@@ -140,7 +142,7 @@ class BoundedProtocol(HttpToolsProtocol):
         if self._is_idle():
             # Heard on for a moment, and forgotten: whoever is cut off while they still send never sees why.
             self._is_deaf = True
-            self._say(431, words)
+            self.say(431, words)
             self.loop.call_later(_LAST_CHANCE, self.transport.close)
         else:
             self._refuse(431, words)
@@ -181,10 +183,11 @@ class BoundedProtocol(HttpToolsProtocol):
     def _refuse(self, status: int, words: bytes) -> None:
         """Say why, unless an answer has begun, and hang up."""
         if self._is_idle() or not self.cycle.response_started:
-            self._say(status, words)
+            self.say(status, words)
         self.transport.close()
 
-    def _say(self, status: int, words: bytes) -> None:
+    def say(self, status: int, words: bytes) -> None:
+        """Answer in words, without any application."""
         length = str(len(words)).encode()
         head = b"content-type: text/plain\r\ncontent-length: " + length + b"\r\nconnection: close\r\n\r\n"
         self.transport.write(STATUS_LINE[status] + head + words)
@@ -232,9 +235,11 @@ class ShortCycle:
         try:
             if not await self._way.serve(body, self):
                 await self._turned(body).run_asgi(self._protocol.app)
-        except Exception:
+        except Exception as fault:  # noqa: BLE001  the last one who can answer
+            _log.error("a request failed inside squidbot", exc_info=fault)
+            if not self.response_started and self._long is None:
+                self._protocol.say(500, b"Internal error")
             self._protocol.transport.close()
-            raise
 
     async def finish(self, body: bytes) -> None:
         """Answer with JSON."""

@@ -4,6 +4,8 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import anyio
+
 from squidbot.adapters.registry.memory import InMemoryToolRegistry
 from squidbot.core.domain.audit import GrantChange, Grants, Intent, RecordFilter, ToolExecution
 from squidbot.core.domain.content import TextContent
@@ -120,6 +122,10 @@ class FakeTool:
             server, tool, f"mcp_{server}_{tool}", parameters=parameters or {}, fixed=fixed or {}
         )
         self.calls: list[Mapping[str, Any]] = []
+        self.progress: Sequence[tuple[float, float | None, str | None]] = ()
+        """What it says of each call meanwhile."""
+        self.waits_for: anyio.Event | None = None
+        """Without it there is no answer."""
         self._answer = answer
 
     async def execute(
@@ -131,6 +137,11 @@ class FakeTool:
         counterpart: Counterpart | None = None,
     ) -> ToolResult:
         self.calls.append(arguments)
+        if on_progress is not None:
+            for step in self.progress:
+                await on_progress(*step)
+        if self.waits_for is not None:
+            await self.waits_for.wait()
         return self._answer(arguments) if self._answer else ToolResult((TextContent("done"),))
 
 

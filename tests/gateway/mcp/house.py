@@ -8,7 +8,6 @@ from typing import Any
 
 import anyio
 import httpx2
-import uvicorn
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -20,7 +19,8 @@ from squidbot.core.domain.endpoint import EndpointOptions
 from squidbot.core.domain.members import Principal
 from squidbot.core.services.door import AgentMCPService
 from squidbot.gateway.mcp.endpoint import MCPEndpoint
-from tests.fixtures.running import Entry, until
+from squidbot.gateway.wire import HTTPServer
+from tests.fixtures.running import Entry
 from tests.fixtures.running import listening as loopback
 
 KEY = b"k" * 32
@@ -104,11 +104,10 @@ async def house(
 async def listening(app: ASGIApp, tasks: anyio.abc.TaskGroup) -> AsyncIterator[str]:
     """An application on a port of its own."""
     with loopback() as listener:
-        config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=1, lifespan="off")
-        server = uvicorn.Server(config)
+        server = HTTPServer(app)
         ended = anyio.Event()
         tasks.start_soon(_serve, server, listener, ended)
-        await until(lambda: server.started, what="the port")
+        await server.ready.wait()
         try:
             yield f"http://127.0.0.1:{listener.getsockname()[1]}"
         finally:
@@ -117,8 +116,8 @@ async def listening(app: ASGIApp, tasks: anyio.abc.TaskGroup) -> AsyncIterator[s
                 await ended.wait()
 
 
-async def _serve(server: uvicorn.Server, listener: socket.socket, ended: anyio.Event) -> None:
-    await server._serve([listener])  # without its signal handlers, which are the test's
+async def _serve(server: HTTPServer, listener: socket.socket, ended: anyio.Event) -> None:
+    await server.serve([listener])
     ended.set()
 
 
