@@ -170,8 +170,8 @@ async def test_records_of_a_time_are_found_wherever_they_stand(place: Place) -> 
         for hour in (9, 12, 10, 15, 11, 10, 14):
             await store.close(end(timestamp=f"2026-11-18T{hour:02}:00:00.000000Z"))
 
-        async def hours(**wanted: str) -> list[int]:
-            return [record.sequence for record in await all_of(store, RecordFilter(**wanted))]
+        async def hours(since: str | None = None, until: str | None = None) -> list[int]:
+            return [record.sequence for record in await all_of(store, RecordFilter(since=since, until=until))]
 
         assert await hours(since="2026-11-18T10", until="2026-11-18T12") == [3, 5, 6]
         assert await hours(since="2026-11-18T12") == [2, 4, 7]
