@@ -197,6 +197,12 @@ def export(call: Invocation, /, form: str, file: Path | None, **wanted: Any) -> 
 def prune(call: Invocation, before: str) -> None:
     """Remove old records; what stays can still be verified, and that something was removed is recorded."""
     until = moment(before)
+    if until > moment("0s"):
+        raise CommandError(
+            f"{before!r} is yet to come: every record would go",
+            code="usage",
+            hint="Give a day of the past, or 0s for all records.",
+        )
 
     async def ask() -> int:
         async with call.store() as store:
@@ -206,7 +212,8 @@ def prune(call: Invocation, before: str) -> None:
     if call.json:
         call.output.document({"removed": removed, "before": until})
     else:
-        call.output.write(f"{removed:,} records from before {until} are removed.")
+        records = "1 record" if removed == 1 else f"{removed:,} records"
+        call.output.write(f"Removed {records} from before {until}.")
 
 
 def _place(bad: Mapping[str, Any]) -> str:
@@ -240,11 +247,13 @@ def _show_lines(call: Invocation, records: list[ToolExecution]) -> None:
 
 def _row(record: ToolExecution) -> tuple[str, ...]:
     what = f"{record.server}/{record.tool}" if record.server else record.tool
+    # Which of the two it was stands last in the arguments, and may be cut off here.
+    kind = "revoke" if record.kind == "grant" and '"enabled":false' in record.arguments else record.kind
     arguments = record.arguments if len(record.arguments) <= _SHOWN else f"{record.arguments[:_SHOWN]}…"
     return (
         record.timestamp[:19].replace("T", " "),
         record.role,
-        what if record.kind in ("call", what) else f"{record.kind} {what}",
+        what if kind in ("call", what) else f"{kind} {what}",
         record.outcome,
         f"{record.duration * 1000:.1f}",
         arguments,

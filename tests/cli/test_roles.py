@@ -144,6 +144,9 @@ def test_old_records_are_pruned_and_the_rest_verifies(squidbot: Squidbot) -> Non
     squidbot("tools", "call", "echo", "text=hello")
     squidbot("tools", "call", "echo", "text=hello")
     assert squidbot("audit", "prune", "--before", "2000-01-01", "--json").json["removed"] == 0
+    typo = squidbot("audit", "prune", "--before", "2999-01-01", "--json")
+    assert typo.code == 2
+    assert "yet to come" in typo.error["message"]
     assert squidbot("audit", "prune", "--before", "0s", "--json").json["removed"] > 0
     assert squidbot("audit", "verify").code == 0
     [record] = squidbot("audit", "tail", "--json").json

@@ -1,6 +1,7 @@
 """Reads the trail: in pages, each chain in the order of its sequence, several chains by time."""
 
 import heapq
+import re
 from collections.abc import Callable, Iterator, Mapping
 from fnmatch import fnmatchcase
 from itertools import islice
@@ -15,6 +16,7 @@ from squidbot.core.domain.audit import RecordFilter, ToolExecution, Usage
 PAGE = 500
 _SELECT = f"SELECT {', '.join(RECORD_COLUMNS)} FROM {RECORDS}"  # noqa: S608
 _ESCAPE = "!"
+_OUR_ID = re.compile("[0-9a-f]+")
 _WILD = frozenset("*?[")
 
 
@@ -77,8 +79,12 @@ def find(database: Database, name: str) -> ToolExecution | None:
 def find_by_beginning(database: Database, beginning: str) -> ToolExecution | None:
     """The one record whose id begins so; none if there are several."""
     wanted = clean(beginning)
+    condition, parameters = "SUBSTR(id, 1, ?) = ?", [len(wanted), wanted]
+    if _OUR_ID.fullmatch(wanted):
+        # By the index: digits come before letters wherever, and no digit is behind `f`.
+        condition, parameters = f"{condition} AND id >= ? AND id < ?", [*parameters, wanted, f"{wanted}g"]
     with database.connect() as connection:
-        found = fetch(connection, f"{_SELECT} WHERE SUBSTR(id, 1, ?) = ? LIMIT 2", (len(wanted), wanted))
+        found = fetch(connection, f"{_SELECT} WHERE {condition} LIMIT 2", parameters)
     return record_of(found[0]) if len(found) == 1 else None
 
 
