@@ -14,7 +14,7 @@ MIN_LENGTH: Final = 4
 """A shorter value is no secret worth the name, and taking it out would mangle every text."""
 _LEAST_ENCODED: Final = 8
 """Shorter base64 is found in texts that have nothing to do with it."""
-_PIECE: Final = 8
+_PIECE: Final = 6
 _CORE: Final = re.compile("[A-Za-z0-9]+")
 _ESCAPE: Final = re.compile("%[0-9A-F]{2}")
 _AS_IN_HTML: Final = {ord(char): f"\\u{ord(char):04x}" for char in "<>&"}
@@ -29,7 +29,7 @@ class KnownSecrets:
 
     def __init__(self, secrets: Collection[str], mark: Callable[[str], str]) -> None:
         self._pieces: dict[bytes, list[Form]] = {}
-        """Forms with a run in them, by all parts of its end of which one is at an eighth place of the run in a text."""
+        """Forms with a run in them, by all parts of its end of which one is at a sixth place of the run in a text."""
         self._cores: dict[str, list[Form]] = {}
         """The others, by a part that they share."""
         whose = {form: secret for secret in sorted(secrets) for form in _forms(secret)}

@@ -1,6 +1,6 @@
 """Secrets that nobody told us of, by how they look and where they stand.
 
-Most texts have none, and that must be quick to see: a token of a well-known maker is, or has in it, a run of sixteen letters,
+Most texts have none, and that must be quick to see: a token of a well-known maker is, or has in it, a run of twelve and more letters,
 digits, `_` and `-`, and begins where a word does. So only runs are looked at, and patterns tried only when one begins so.
 """
 
@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
-_RUN: Final = b"\1" * 16
+_RUN: Final = b"\1" * 12
 _IN_RUNS: Final = bytes(chr(code).isascii() and (chr(code).isalnum() or chr(code) in "_-") for code in range(256))
 _TELLING: Final = b".\\"
 _ESCAPES: Final = b"nrtbf"
@@ -16,7 +16,7 @@ _WORD = r"[A-Za-z0-9_-]"
 
 
 def runs(text: str) -> list[bytes]:
-    """All of sixteen and more characters of a token in a row; with the dot before, as a JWT's second part has one, or backslash."""
+    """All of twelve and more characters of a token in a row; with the dot before, as a JWT's second part has one, or backslash."""
     if len(text) < len(_RUN):
         return []
     data = text.encode("utf-8", "surrogatepass")
@@ -24,7 +24,7 @@ def runs(text: str) -> list[bytes]:
     found: list[bytes] = []
     begin = place.find(_RUN)
     while begin >= 0:
-        end = place.find(0, begin + 16)
+        end = place.find(0, begin + len(_RUN))
         if end < 0:
             end = len(place)
         found.append(data[begin - 1 : end] if begin and data[begin - 1] in _TELLING else data[begin:end])
@@ -67,11 +67,9 @@ _BEGINNINGS: Final = frozenset(prefix[:3] for prefix in _PREFIXES)
 
 
 def _begins_a_token(run: bytes) -> bool:
-    if run[:1] == b".":
-        return True
     if _is_token_at(run, 0):
         return True
-    if run[:1] == b"\\" and (
+    if run[0] in _TELLING and (
         _is_token_at(run, 1)
         or (run[1] in _ESCAPES and _is_token_at(run, 2))
         or (run[1:4] == b"u00" and _is_token_at(run, 6))
@@ -91,7 +89,7 @@ def _is_token_at(run: bytes, at: int) -> bool:
 
 def without_tokens(text: str, found: Sequence[bytes], mark: Callable[[re.Match[str]], str]) -> str:
     """`text` with marks in the place of tokens of well-known makers; `found` are its runs."""
-    if not any(map(_begins_a_token, found)):
+    if not any(map(_begins_a_token, found)) and not (any(run[:1] == b"." for run in found) and "eyJ" in text):
         return text
     for prefix, shape in _TOKENS:
         if prefix in text:

@@ -145,7 +145,11 @@ def test_no_secret_is_ever_left(secret: str, before: str, after: str) -> None:
     assert secret in marks or secret not in left.replace(marks, "")
 
 
-@given(st.sampled_from(["ghp_", "sk-", "xoxb-", "npm_", "eyJhbGciOiJIUzI1NiJ9."]), st.text(), st.text())
+@given(
+    st.sampled_from(["ghp_", "sk-", "xoxb-", "npm_", "Z2hwX", "eyJhbGciOiJIUzI1NiJ9."]),
+    st.text() | st.from_regex(r"[a-z0-9-]{0,20}[-./\\ ]"),
+    st.text(),
+)
 def test_a_token_is_found_whatever_stands_before_and_after(prefix: str, before: str, after: str) -> None:
     """The quick look that clears most texts must see where every token begins."""
     token = f"{prefix}{'0123456789AB' * 3}." if prefix.startswith("eyJ") else f"{prefix}{'0123456789AB' * 3}"
