@@ -438,6 +438,7 @@ WEB: list[Case] = [
         connects=False,
         secure=True,
         says="TLS",
+        at_once=True,
     ),
     *(
         Case(
@@ -448,6 +449,7 @@ WEB: list[Case] = [
             connects=False,
             secure=True,
             says=f"not trusted: .*{says}",
+            at_once=True,
         )
         for wrong, says in CERTIFICATES.items()
     ),

@@ -122,7 +122,7 @@ def connection_error(error: BaseException, config: MCPServerConfig, end: Channel
             reason = f"it refused the opening: {found.error.message}" if http is None else found.error.message
             if http is not None:
                 status, retry_after, hint = http.status, http.retry_after, http.hint or None
-            permanent = found.permanent if isinstance(found, WireError) else http is None
+            permanent = found.permanent if isinstance(found, WireError) else http is None or http.permanent
             permanent |= status is not None and 400 <= status < 500 and status not in (408, 425, 429)
         case ValidationError():
             reason, permanent = f"it answered the opening with what is no valid answer{_first_fault(found)}", True

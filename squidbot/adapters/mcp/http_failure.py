@@ -30,6 +30,8 @@ class HTTPFailure:
     """There was not even a connection: the server is down, not only this call."""
     hint: str = ""
     """What to try, where more is known than the status."""
+    permanent: bool = False
+    """It would fail in the same way a moment later."""
 
 
 def failure_of(data: Any) -> HTTPFailure | None:
@@ -43,9 +45,18 @@ def failure_of(data: Any) -> HTTPFailure | None:
                 "cause": str(cause),
                 "unreachable": bool(unreachable),
                 "hint": str(hint),
+                "permanent": bool(permanent),
             }
         }:
-            return HTTPFailure(status, seconds, session_lost=lost, cause=cause, unreachable=unreachable, hint=hint)
+            return HTTPFailure(
+                status,
+                seconds,
+                session_lost=lost,
+                cause=cause,
+                unreachable=unreachable,
+                hint=hint,
+                permanent=permanent,
+            )
         case _:
             return None
 
@@ -62,10 +73,16 @@ def error_frame(
 
 
 def lost_frame(
-    request_id: RequestId | None, cause: str, *, status: int | None = None, unreachable: bool = False, hint: str = ""
+    request_id: RequestId | None,
+    cause: str,
+    *,
+    status: int | None = None,
+    unreachable: bool = False,
+    hint: str = "",
+    permanent: bool = False,
 ) -> bytes:
     """The error of a call whose answer never came, or (with a `status`) that was never sent."""
-    failure = HTTPFailure(status, cause=cause, unreachable=unreachable, hint=hint)
+    failure = HTTPFailure(status, cause=cause, unreachable=unreachable, hint=hint, permanent=permanent)
     return error_frame(request_id, CONNECTION_CLOSED, message=cause, failure=failure)
 
 

@@ -20,7 +20,7 @@ from squidbot.adapters.mcp.http_answers import CheckedEvents, InFlight, Invalid,
 from squidbot.adapters.mcp.http_failure import HTTPFailure, RequestId, failure_of, lost_frame, refused_frame
 from squidbot.adapters.mcp.http_plain import media_type, read_body, read_rest
 from squidbot.adapters.mcp.http_unasked import Unasked
-from squidbot.adapters.mcp.network import Refused, describe, what_to_try, where
+from squidbot.adapters.mcp.network import Refused, describe, stays_the_same, what_to_try, where
 from squidbot.adapters.mcp.shelf import Shelf
 from squidbot.core.domain.errors import MCPConnectionError
 
@@ -89,12 +89,14 @@ class HTTPGuard(httpx2.AsyncBaseTransport):
         except Invalid as bad:
             return _failed(invalid_frame(request_id, str(bad)))
         except MCPConnectionError as error:
-            return _failed(lost_frame(request_id, f"{error}. {error.hint or ''}".strip(), status=error.status))
+            words = f"{error}. {error.hint or ''}".strip()
+            return _failed(lost_frame(request_id, words, status=error.status, permanent=error.permanent))
         except Exception as error:  # noqa: BLE001 - raised into the SDK it would end every neighbour
             unreachable = isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout)
             hint = what_to_try(error) if unreachable else ""
             cause = describe(error, where(request.url))
-            return _failed(lost_frame(request_id, cause, unreachable=unreachable, hint=hint))
+            lasting = stays_the_same(error)
+            return _failed(lost_frame(request_id, cause, unreachable=unreachable, hint=hint, permanent=lasting))
         finally:
             if self._in_flight.get(request_id) is scope:
                 del self._in_flight[request_id]

@@ -159,7 +159,22 @@ def refused(status: int, *, server: str, place: str, headers: Mapping[str, str])
 
 def unreachable(error: BaseException, *, server: str, place: str) -> MCPConnectionError:
     """The error for a connection that could not be opened at all."""
-    return MCPConnectionError(describe(error, place), server=server, hint=what_to_try(error))
+    return MCPConnectionError(
+        describe(error, place), server=server, hint=what_to_try(error), permanent=stays_the_same(error)
+    )
+
+
+_OTHER_LANGUAGE = frozenset({"WRONG_VERSION_NUMBER", "HTTP_REQUEST", "UNSUPPORTED_PROTOCOL"})
+"""How TLS says that the other end does not speak it, or none that we do."""
+
+
+def stays_the_same(error: BaseException) -> bool:
+    """Whether the same attempt would fail in the same way a moment later: a certificate does not mend itself."""
+    return any(
+        isinstance(cause, ssl.SSLCertVerificationError)
+        or (isinstance(cause, ssl.SSLError) and getattr(cause, "reason", None) in _OTHER_LANGUAGE)
+        for cause in _causes(error)
+    )
 
 
 def what_to_try(error: BaseException) -> str:

@@ -20,6 +20,7 @@ from squidbot.adapters.schemas.checker import JSONSchemaCheck
 from squidbot.config.schema import MCPServerConfig
 from squidbot.core.domain.errors import MCPProtocolError, MCPRequestRefused
 from squidbot.core.domain.servers import ServerEvent
+from tests.adapters.mcp.certificates import Authority
 from tests.adapters.mcp.processes import alive, descriptors, messages, scripted
 from tests.fixtures.running import Entry, plain_entry, until
 
@@ -431,3 +432,30 @@ async def test_an_odd_answer_costs_its_own_call_at_most_and_the_next_one_works(s
         assert words in odd.text
         assert (await connection.call_tool("act")).text == "fine"
         assert connection.status.counters["restarts"] == 0
+
+
+@pytest.mark.deadline(20)
+@pytest.mark.parametrize(("transport", "scheme"), [("http", "https"), ("sse", "https"), ("websocket", "wss")])
+@pytest.mark.parametrize("kind", ["untrusted", "plain"])
+async def test_tls_that_will_not_mend_itself_is_told_of_at_once(
+    transport: str, scheme: str, kind: str, tmp_path: Path
+) -> None:
+    """A certificate is the same a moment later: whoever waits for the start is not kept waiting until its deadline."""
+
+    async def hang_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n" if await reader.read(4096) else b"")
+        writer.close()
+
+    tls = Authority(tmp_path).server() if kind == "untrusted" else None
+    async with await asyncio.start_server(hang_up, "127.0.0.1", 0, ssl=tls) as server:
+        port = server.sockets[0].getsockname()[1]
+        url = f"{scheme}://127.0.0.1:{port}/"
+        connection = _connection({"transport": transport, "url": url, "startup_timeout": 300, "timeout": 300})
+        try:
+            said = "is not trusted" if kind == "untrusted" else "no TLS with"
+            with pytest.raises(MCPConnectionError, match=f"127.0.0.1:{port}.*{said}|{said}.*127.0.0.1:{port}") as why:
+                await connection.start()
+            assert why.value.permanent
+            assert why.value.hint
+        finally:
+            await connection.stop()
