@@ -3,8 +3,8 @@
 import importlib.metadata
 import platform
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 MANY_TOKENS = 25_000
 """Beyond this a list of tools crowds out what an agent is to think about."""
+_HELD_BACK = "it was not started: what its command would fetch and run is in doubt"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,8 @@ class Examined:
 
     status: ServerStatus
     tools: Sequence[ToolDefinition]
+    held_back: bool = False
+    """It was not tried: what it runs is in doubt."""
 
     @property
     def tokens(self) -> int:
@@ -51,9 +54,14 @@ class Examined:
 
 
 @click.command(cls=Command, example="squidbot doctor --json")
+@click.option("start_all", "--all", is_flag=True, help="Start also servers of which it is in doubt what they run.")
 @click.pass_obj
-def doctor(call: Invocation) -> int:
-    """Start every server and look for whatever is wrong; exits with 1 if there is something."""
+def doctor(call: Invocation, start_all: bool) -> int:
+    """Start every server that can be trusted to be what it says, and look for whatever is wrong.
+
+    Exits with 1 if there is something.
+    """
+    from squidbot.config.advice import doubtful
     from squidbot.config.load import find_settings
 
     call.says_what_is_wrong()
@@ -64,7 +72,8 @@ def doctor(call: Invocation) -> int:
     try:
         source = find_settings(call.config)
         findings += _advice_findings(call.settings)
-        examined = call.run(lambda: _examine(call))
+        held_back = frozenset() if start_all else doubtful(call.settings)
+        examined = call.run(lambda: _examine(call, held_back))
         findings += _server_findings(examined)
         mapper = call.container.mapper()
         try:
@@ -82,12 +91,17 @@ def doctor(call: Invocation) -> int:
     return FAILED if findings else DONE
 
 
-async def _examine(call: Invocation) -> list[Examined]:
-    """Start the servers side by side, and see what came of each."""
+async def _examine(call: Invocation, held_back: Collection[str]) -> list[Examined]:
+    """Start the servers side by side, but for those that are held back, and see what came of each."""
     async with call.container.client() as client:
         with call.output.waiting("Starting all servers…"):
-            await client.connect_all()
-        return [Examined(status, client.get_available_tools(status.name)) for status in client.statuses()]
+            await client.connect_all([name for name in client.server_names() if name not in held_back])
+        return [
+            Examined(replace(status, error=_HELD_BACK), (), held_back=True)
+            if status.name in held_back
+            else Examined(status, client.get_available_tools(status.name))
+            for status in client.statuses()
+        ]
 
 
 async def _grants_in_force(call: Invocation) -> MCPToolMapper:
@@ -129,7 +143,7 @@ def _server_findings(examined: Sequence[Examined]) -> Iterator[Finding]:
         yield Finding("warning", "settings", "there is no server to connect to", "Add one: squidbot servers add.")
     for server in enabled:
         status = server.status
-        if status.state != "ready":
+        if status.state != "ready" and not server.held_back:
             yield Finding("error", status.name, status.error or f"it is {status.state}", status.hint)
     total = sum(server.tokens for server in enabled)
     if total > MANY_TOKENS:
@@ -202,6 +216,9 @@ def _report(
         call.output.write("")
     for finding in findings:
         call.output.labelled(finding.severity, f"{finding.where}: {finding.message}", hint=finding.hint)
+    if held_back := [server.status.name for server in examined if server.held_back]:
+        names = ", ".join(map(repr, held_back))
+        call.output.note(f"Not started, for what they would run: {names}. 'squidbot doctor --all' starts them too.")
     if not findings:
         call.output.labelled("ok", "nothing is wrong.")
 

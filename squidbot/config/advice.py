@@ -36,6 +36,15 @@ def advice(settings: Settings) -> list[Problem]:
     ]
 
 
+def doubtful(settings: Settings) -> frozenset[str]:
+    """The enabled servers of which it is in doubt what their commands would fetch and run."""
+    return frozenset(
+        name
+        for name, server in settings.tools.mcp_servers.items()
+        if server.enabled and server.command is not None and any(doubts(server.command, server.args))
+    )
+
+
 def _of_server(at: str, server: MCPServerConfig, source: Path | None) -> Iterator[Problem]:
     if server.command is not None:
         yield from _of_command(at, server.command, server.args)

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import sys
 from pathlib import Path
 from typing import Any
@@ -189,6 +190,32 @@ def test_the_doctor_names_everything_that_is_wrong_with_what_to_do(folder: Path,
     assert findings["gone"]["hint"]
     assert {server["name"]: server["state"] for server in ran.json["servers"]}["good"] == "ready"
     assert "error: gone: command" in squidbot("doctor").out
+
+
+@pytest.mark.requirement("G-03")
+def test_the_doctor_does_not_run_what_it_warns_of_unless_it_is_told_to(folder: Path, squidbot: Squidbot) -> None:
+    """Who asks whether a package may be trusted must not have run it by asking."""
+    plain = plain_entry("--starts", str(folder / "starts"))
+    runner = folder / "npx"
+    runner.write_text(f"#!/bin/sh\nexec {shlex.join([plain['command'], *plain['args']])}\n")
+    runner.chmod(0o700)
+    doubtful = {"command": str(runner), "args": ["-y", "some-mcp-server"]}
+    write_settings(folder, {"good": plain_entry(), "doubtful": doubtful, "off": {**doubtful, "enabled": False}})
+
+    ran = squidbot("doctor", "--json")
+    assert (ran.code, starts(folder)) == (1, [])
+    (finding,) = ran.json["findings"]
+    assert finding["where"] == "tools.mcp_servers.doubtful.args"
+    servers = {server["name"]: server for server in ran.json["servers"]}
+    assert (servers["good"]["state"], servers["good"]["error"]) == ("ready", None)
+    assert (servers["doubtful"]["state"], servers["doubtful"]["tools"]) == ("idle", None)
+    assert "it was not started" in servers["doubtful"]["error"]
+    assert "Not started, for what they would run: 'doubtful'." in squidbot("doctor").err
+    assert starts(folder) == []
+
+    ran = squidbot("doctor", "--all", "--json")
+    assert (ran.code, len(ran.json["findings"]), len(starts(folder))) == (1, 1, 1)
+    assert {server["name"]: server["state"] for server in ran.json["servers"]}["doubtful"] == "ready"
 
 
 def test_the_doctor_reads_broken_settings_too(folder: Path, squidbot: Squidbot) -> None:
