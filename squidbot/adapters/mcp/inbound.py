@@ -22,7 +22,7 @@ from squidbot.adapters.mcp.frames import HEAVY
 Send = Callable[[Mapping[str, Any], int | str | None], Coroutine[Any, Any, None]]
 
 _AT_ONCE = 32
-"""Requests of a server that are answered at the same time; more are refused."""
+"""Requests of a server that are answered at the same time, until it has taken the answer; more are refused."""
 _LONGEST_ID = 1_000
 _REFUSALS = 1_000
 """Refusals that wait to be sent; beyond that a server that reads none of them is told nothing."""
@@ -81,6 +81,8 @@ class Inbox:
         self._window = (0.0, 0)
         self._warned: dict[str, float] = {}
         self._answering: dict[int | str, anyio.CancelScope] = {}
+        self._untaken = 0
+        """Answers that are being sent: a server that reads none of them must not have us keep one for each question."""
         self._progress: dict[int | str, _Progress] = {}
         self._changes: dict[str, Mapping[str, Any] | None] = {}
         self._backlog: deque[tuple[str, Mapping[str, Any] | None, Addressee]] = deque(maxlen=_BACKLOG)
@@ -184,7 +186,7 @@ class Inbox:
         if self._tasks is None or not _is_id(request_id):
             self.odd("unreadable", "asked with an id that is none: {!r}", str(request_id)[:80])
             return
-        if len(self._answering) >= _AT_ONCE or request_id in self._answering:
+        if len(self._answering) + self._untaken >= _AT_ONCE or request_id in self._answering:
             self.odd("refused_requests", "asks more than {} things at once; the rest is refused", _AT_ONCE)
             self._refuse(request_id, "too many requests at once")
             return
@@ -231,8 +233,13 @@ class Inbox:
             reply["error"] = {"code": INTERNAL_ERROR, "message": "the client could not answer"}
         finally:
             del self._answering[request_id]
-        if not scope.cancel_called:
+        if scope.cancel_called:
+            return
+        self._untaken += 1
+        try:
             await self._send(reply, None)
+        finally:
+            self._untaken -= 1
 
     def _cancel(self, request_id: Any) -> None:
         scope = self._answering.get(request_id) if isinstance(request_id, int | str) else None

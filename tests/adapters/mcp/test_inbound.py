@@ -26,6 +26,7 @@ class Listener:
     def __init__(self) -> None:
         self.notes: list[tuple[str, Any]] = []
         self.context: Any = None
+        self.asked: list[Any] = []
         self.patience = asyncio.Event()
         self.cancelled: list[str] = []
 
@@ -36,6 +37,7 @@ class Listener:
 
     async def on_request(self, context: Any, method: str, params: Params) -> dict[str, Any]:
         self.context = context
+        self.asked.append(context.request_id)
         match method:
             case "refuse":
                 raise MCPError(-32001, "not today", {"until": "tomorrow"})
@@ -198,6 +200,20 @@ async def test_a_server_that_asks_too_much_at_once_is_refused_and_the_rest_is_an
         listener.patience.set()
         answers = await channel.heard(41)
     assert sum("result" in message for message in answers) == 32
+
+
+@pytest.mark.requirement("B-14")
+async def test_a_server_that_takes_no_answers_is_refused_what_it_asks_beyond_a_few() -> None:
+    """Each question that is answered costs memory until the answer is taken, and it can ask for ever."""
+    async with listening() as (channel, listener, dispatcher):
+        channel.full = True
+        for number in range(40):
+            channel.say({"id": number, "method": "roots/list"})
+            await until(
+                lambda number=number: dispatcher.counters["refused_requests"] or number in listener.asked,
+                what="the question to be answered or refused",
+            )
+        await until(lambda: dispatcher.counters["refused_requests"] == 8, what="eight refusals")
 
 
 async def test_a_server_can_take_its_request_back() -> None:
