@@ -14,7 +14,7 @@ from squidbot import MCPClient, MCPConfig
 from squidbot.core.domain.text import visible
 from tests.faults.case import REQUEST, STARTUP, Cell
 from tests.faults.cases import EVERYTHING
-from tests.faults.measure import Figures, children, clock, descriptors, marked, settle, watched, whole_log
+from tests.faults.measure import Figures, Machine, children, clock, descriptors, marked, settle, watched, whole_log
 from tests.faults.scene import CANARY, ROOT, Scene, staged
 from tests.fixtures.running import until
 
@@ -43,6 +43,8 @@ class Verdict:
     lag: float = 0.0
     risen: float = 0.0
     kept: float = 0.0
+    others: float = 0.0
+    """The part of the machine that had other things to do meanwhile."""
 
     @property
     def held(self) -> bool:
@@ -52,7 +54,7 @@ class Verdict:
 async def judge(cell: Cell) -> Verdict:
     """Play one cell through and look at all of it."""
     verdict = Verdict(str(cell))
-    figures = Figures()
+    figures, before = Figures(), Machine.now()
     async with staged(cell) as scene:
         settle(figures)
         figures.base = figures.after
@@ -68,6 +70,7 @@ async def judge(cell: Cell) -> Verdict:
         if scene.trap.hits:
             verdict.broken.append(f"{len(scene.trap.hits)} visits to the trap")
     _compare(verdict, figures)
+    verdict.others = Machine.now().others_since(before)
     return verdict
 
 

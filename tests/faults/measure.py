@@ -62,6 +62,26 @@ def clock() -> float:
     return now
 
 
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """What all processors have done since the machine was started, in seconds, and how much of it was for us."""
+
+    busy: float
+    all: float
+    ours: float
+
+    @classmethod
+    def now(cls) -> "Machine":
+        ticks = [int(part) for part in Path("/proc/stat").read_text("ascii").split("\n", 1)[0].split()[1:9]]
+        idle, second = ticks[3] + ticks[4], os.sysconf("SC_CLK_TCK")
+        return cls((sum(ticks) - idle) / second, sum(ticks) / second, sum(os.times()[:4]))
+
+    def others_since(self, before: "Machine") -> float:
+        """Which part of the machine others have used since then: other programs, other machines on the same one."""
+        used = (self.busy - before.busy) - (self.ours - before.ours)
+        return max(0.0, used / max(self.all - before.all, 0.01))
+
+
 def resident() -> int:
     """Bytes of memory that this process holds."""
     with open("/proc/self/statm", "rb") as statm:  # noqa: PTH123 - read a hundred times a second
