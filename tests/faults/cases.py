@@ -362,6 +362,20 @@ WEB: list[Case] = [
         connects=False,
         settings={"auth": {"type": "oauth"}},
     ),
+    *(
+        Case(
+            fault="hostile_metadata",
+            argument=way,
+            row=41,
+            over=("sse", "http", "json"),
+            sampled=ONE_HTTP,
+            connects=False,
+            says="sign-in|redirects",
+            settings={"auth": {"type": "client_credentials", "client_id": "us", "client_secret": "secret-of-a-test"}},
+        )
+        for way in ("servers", "endpoints", "issuer", "resource", "redirect")
+    ),
+    Case(fault="points_elsewhere", row=49, answers="ok", says="done"),
     *each(
         "breaks_off",
         "reset close half_head reset_in_body short_body half_chunk bad_chunk",

@@ -54,7 +54,7 @@ ROWS: Mapping[int, str] = {
     46: "answers with much, but not too much",
     47: "names a wrong place for messages",
     48: "refuses messages beside a stream that lives",
-    49: "redirects",
+    49: "redirects, or names addresses that are not its own",
     50: "speaks no HTTP, or TLS that cannot be trusted",
     51: "breaks the rules of WebSocket",
     52: "is behind a bad network",
