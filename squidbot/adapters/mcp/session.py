@@ -30,6 +30,7 @@ from squidbot.adapters.mcp.attribution import NOBODY, Call, concerning
 from squidbot.adapters.mcp.channel import Bounds
 from squidbot.adapters.mcp.dispatcher import Wire, WireError, fresh_id
 from squidbot.adapters.mcp.eras import Era, envelope
+from squidbot.adapters.mcp.frames import HEAVY
 from squidbot.core.domain.weight import weight
 from squidbot.core.ports import OnProgress
 
@@ -129,6 +130,8 @@ class Session:
 
     async def _provide(self, raw: Mapping[str, Any]) -> dict[str, Any]:
         """Answer what an `input_required` result asks, through the same callbacks as a request would: for the one who called."""
+        if weight(raw.get("inputRequests"), HEAVY) > HEAVY:
+            raise WireError(INVALID_REQUEST, f"the server asked for more than {HEAVY} values of input", "protocol")
         try:
             required = types.InputRequiredResult.model_validate(raw)
         except ValidationError:
