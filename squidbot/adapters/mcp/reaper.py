@@ -6,7 +6,8 @@ no part of squidbot imported. The server's three standard streams are squidbot's
 CONTROL is a pipe that squidbot holds open: when it closes, because squidbot stops the server or because squidbot
 was killed, the server has GRACE seconds to end by itself (its input is closed by then), then its whole tree
 gets SIGTERM, and FIRM seconds later SIGKILL, until the tree is empty. On STATUS goes one line: `exit CODE`, `signal NUMBER`
-or `error ERRNO`. On Linux this process is a child subreaper, so that what daemonises itself is still found.
+or `error ERRNO`. On Linux this process is a child subreaper, so that what daemonises itself is still found; and there are
+two of it, for a server can kill its parent: the second only stands by, inherits all that the first leaves, and ends it.
 """
 
 # These two bare: every server has a reaper, and their public faces double the time that it takes to start.
@@ -20,6 +21,10 @@ import time
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _TICK = 0.02
+_MARGIN = 0.5
+"""Seconds that the one which watches has beyond its time, before the one that stands by ends it."""
+_NUDGE = 0.1
+"""Seconds after which it is woken again: the server may have stopped it, at any moment."""
 
 
 def main() -> None:
@@ -28,19 +33,54 @@ def main() -> None:
     grace, firm = float(sys.argv[3]), float(sys.argv[4])
     for descriptor in (control, status):
         os.set_inheritable(descriptor, False)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE):
+        signal.signal(number, signal.SIG_IGN)
+    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+    watcher = os.fork() if sys.platform == "linux" else 0
+    wakeup = _wakened_by_children()
+    if watcher:
+        _close_streams()
+        if not _stand_by(watcher, control, wakeup, grace + firm + _MARGIN):
+            _end(0, 0.0, 0.0, status)
+            sys.exit(1)
+        return
+    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+    server = _start(sys.argv[6:], status)
+    _close_streams()
+    ended = _watch(server, control, wakeup, status)
+    _end(server, 0.0 if ended else grace, firm, status)
+
+
+def _wakened_by_children() -> int:
+    """A descriptor that can be read when a child has ended."""
     wakeup, alarm = os.pipe()
     os.set_blocking(alarm, False)
     os.set_blocking(wakeup, False)
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE):
-        signal.signal(number, signal.SIG_IGN)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.set_wakeup_fd(alarm, warn_on_full_buffer=False)
-    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
-    server = _start(sys.argv[6:], status)
+    return wakeup
+
+
+def _close_streams() -> None:
+    """The server's streams are between it and squidbot: nobody else may hold them open."""
     for stream in (0, 1, 2):
         os.close(stream)
-    ended = _watch(server, control, wakeup, status)
-    _end(server, 0.0 if ended else grace, firm, status)
+
+
+def _stand_by(watcher: int, control: int, wakeup: int, patience: float) -> bool:
+    """Wait for the one that watches; False if it did not end by itself, and its work is to be done in its place."""
+    awaited, deadline = [control, wakeup], 0.0
+    while True:
+        ready, _, _ = select.select(awaited, [], [], _NUDGE if deadline else None)
+        if wakeup in ready:
+            os.read(wakeup, 4096)
+        pid, code = os.waitpid(watcher, os.WNOHANG)
+        if pid:
+            return code == 0
+        if control in ready:
+            awaited, deadline = [wakeup], time.monotonic() + patience
+        if deadline:
+            os.kill(watcher, signal.SIGCONT if time.monotonic() < deadline else signal.SIGKILL)
 
 
 def _start(command: list[str], status: int) -> int:
@@ -128,7 +168,7 @@ def _descendants(server: int) -> list[int]:
                 if fields[0] != b"Z":
                     parents[int(entry)] = int(fields[1])
     except OSError:
-        return _group(server)
+        return _group(server) if server else []
     found: list[int] = []
     frontier = {os.getpid()}
     while frontier:

@@ -157,6 +157,28 @@ def test_signals_of_a_terminal_do_not_end_the_reaper_before_its_server(tmp_path:
         assert reaped.said() == b"exit 0\n"
 
 
+@pytest.mark.requirement("B-12")
+def test_what_a_server_leaves_that_killed_its_parent_is_ended_by_the_one_that_stands_by(tmp_path: Path) -> None:
+    """Its daemons are nobody's children then, and one that hides its environment is found by nothing else."""
+    pids = tmp_path / "pids"
+    with reaping(*stubborn(pids, "ignore-term", "child", "daemon", "hidden", "kill-reaper")) as reaped:
+        assert reaped.said() == b""
+        assert reaped.process.returncode == 1
+    assert len(noted(pids)) == 3
+    assert not [pid for pid in noted(pids) if alive(pid)]
+
+
+@pytest.mark.requirement("B-12")
+def test_a_server_that_stopped_its_parent_is_ended_when_its_time_comes(tmp_path: Path) -> None:
+    """Also after a kill -9 of squidbot, which can then wake nobody."""
+    pids = tmp_path / "pids"
+    with reaping(*stubborn(pids, "ignore-eof", "ignore-term", "child", "daemon", "stop-reaper")) as reaped:
+        reaped.ready()
+        reaped.let_go()
+        assert reaped.said() == b"signal 9\n"
+    assert not [pid for pid in noted(pids) if alive(pid)]
+
+
 def test_where_processes_cannot_be_listed_the_process_group_stands_for_the_tree(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -282,7 +282,9 @@ async def test_leaving_ends_the_whole_tree_gently_then_firmly(impatient: None, t
 
 
 @pytest.mark.requirement("B-01", "B-12")
-@pytest.mark.parametrize("ways", [["kill-reaper"], ["stop-reaper"], ["stop-reaper", "ignore-eof"]])
+@pytest.mark.parametrize(
+    "ways", [["kill-reaper"], ["kill-reaper", "hidden"], ["stop-reaper"], ["stop-reaper", "ignore-eof"]]
+)
 async def test_a_server_that_kills_or_stops_whoever_watches_over_it_leaves_nothing_all_the_same(
     impatient: None, tmp_path: Path, ways: list[str]
 ) -> None:

@@ -1,10 +1,11 @@
 """A process that is hard to end, with children that are harder: what a reaper has to deal with.
 
-python -I -S stubborn.py PIDS [ignore-eof] [ignore-term] [child] [daemon] [slow-flush] [exit] [kill-reaper] [stop-reaper]
+python -I -S stubborn.py PIDS [ignore-eof] [ignore-term] [child] [daemon] [slow-flush] [exit] [kill-reaper] [stop-reaper] [hidden]
 
 It writes the number of every process that it starts, and its own, to the file PIDS, one a line, then reads its input
 to the end. `slow-flush`: once the input has ended it needs a moment, then writes "flushed" to PIDS.
 `kill-reaper` and `stop-reaper`: once all are started, whoever watches over them is killed or stopped.
+`hidden`: the daemon has an environment of its own, in which nobody finds what all others carry.
 """
 
 import os
@@ -33,12 +34,16 @@ def main() -> None:
     path, *ways = sys.argv[1:]
     if "ignore-term" in ways:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    if "stay" in ways:
+        stay(path)
     if "child" in ways and os.fork() == 0:
         stay(path)
     if "daemon" in ways and os.fork() == 0:
         os.setsid()
         if os.fork():
             os._exit(0)
+        if "hidden" in ways:
+            os.execve(sys.executable, [sys.executable, "-I", "-S", __file__, path, "stay"], {})
         # The standard streams stay open: the worst kind.
         stay(path)
     note(path, os.getpid())
