@@ -9,8 +9,22 @@ from tests.faults.case import Case, Cell, Transport
 from tests.faults.subtle import SUBTLE
 from tests.faults.variants import EVENTS, HTTP, NETWORK, ONE_HTTP, PATIENT, SSE, STDIO, STREAMS, WEBSOCKET, each
 
+NO_SERVERS = {
+    "echoes": ("cat", []),
+    "repeats": ("yes", []),
+    "repeats_brackets": ("yes", ["[INFO] up"]),
+    "repeats_requests": ("yes", ['{"jsonrpc": "2.0", "id": 1, "method": "ping"}']),
+    "repeats_errors": ("yes", ['{"jsonrpc": "2.0", "id": null, "error": {"code": -32700, "message": "Parse error"}}']),
+    "zeros": ("cat", ["/dev/zero"]),
+    "random": ("cat", ["/dev/urandom"]),
+    "sleeps": ("sleep", ["1000"]),
+    "only_floods_stderr": ("sh", ["-c", "yes >&2"]),
+    "kills_its_group": ("sh", ["-c", "kill -9 0"]),
+}
+"""Commands that are there and speak no MCP."""
 
-def _missing(command: str, **more: Any) -> Any:
+
+def _command(command: str, **more: Any) -> Any:
     def entry(_: Transport) -> Mapping[str, Any]:
         return {"command": command, **more}
 
@@ -33,7 +47,7 @@ START: list[Case] = [
         over=STDIO,
         connects=False,
         says="not found",
-        entry=_missing("no-such-program"),
+        entry=_command("no-such-program"),
     ),
     Case(
         fault="command_not_executable",
@@ -41,7 +55,7 @@ START: list[Case] = [
         over=STDIO,
         connects=False,
         says="not executable",
-        entry=_missing(__file__),
+        entry=_command(__file__),
     ),
     Case(
         fault="command_is_a_folder",
@@ -49,7 +63,7 @@ START: list[Case] = [
         over=STDIO,
         connects=False,
         says="does not exist|folder",
-        entry=_missing("/tmp"),
+        entry=_command("/tmp"),
     ),
     Case(
         fault="folder_not_found",
@@ -57,7 +71,18 @@ START: list[Case] = [
         over=STDIO,
         connects=False,
         says="folder",
-        entry=_missing("python3", cwd="/no/such"),
+        entry=_command("python3", cwd="/no/such"),
+    ),
+    *(
+        Case(
+            fault="no_server",
+            argument=name,
+            row=9,
+            over=STDIO,
+            connects=False,
+            entry=_command(command, args=args),
+        )
+        for name, (command, args) in NO_SERVERS.items()
     ),
     Case(fault="nobody_listens", row=2, over=NETWORK, connects=False, says="refused", entry=_nobody_listens),
     *each("exits_at_start", "1 0 77", row=2, over=STDIO, connects=False, says="(?s)exited with code.*database"),
@@ -90,7 +115,7 @@ NOISE: list[Case] = [
         over=STREAMS,
         answers="ok",
         check=checks.noise_is_counted,
-        settings=PATIENT | {"startup_timeout": 10.0},
+        settings=PATIENT | {"startup_timeout": 10.0, "timeout": 6.0},
     ),
     Case(fault="stdout_banner", argument="text", row=10, over=ONE_HTTP, connects=False),
     Case(fault="prefixed_answer", row=10, over=EVENTS, answers="error"),

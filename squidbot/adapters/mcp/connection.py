@@ -98,18 +98,19 @@ class MCPConnection:
 
     @property
     def status(self) -> ServerStatus:
-        """How the server is."""
-        life = self._supervisor
+        """How the server is; one that is there and has its calls refused is degraded, too."""
+        life, breaker = self._supervisor, self._breaker
         session, known, error = life.session, life.known, life.error
+        refused = self.state == "ready" and breaker.is_open(life=life.restarts)
         return ServerStatus(
             name=self.config.name,
             transport=self.config.transport,
-            state=self.state,
+            state="degraded" if refused else self.state,
             tools=len(life.catalogue.tools) if known is not None else None,
             protocol=session.protocol if session else None,
-            error=str(error) if error else None,
+            error=breaker.reason if refused else str(error) if error else None,
             hint=error.hint if error else None,
-            since=life.since,
+            since=breaker.since if refused else life.since,
             instructions=visible(known.instructions[:_INSTRUCTIONS]) if known and known.instructions else None,
             info=known.info if known else {},
             counters={
@@ -151,8 +152,7 @@ class MCPConnection:
         left = limit if began is None else limit - (now() - began)
         if (wait := self._breaker.wait(now(), life=self._supervisor.restarts)) > 0:
             return ToolResult.failed(
-                f"server {self.config.name!r} is not available: {self._breaker.failures} calls in a row failed, "
-                f"the last with: {self._breaker.last}. It is tried again in {wait:.0f} s",
+                f"server {self.config.name!r} is not available: {self._breaker.reason}. It is tried again in {wait:.0f} s",
                 "unavailable",
                 retry_after=wait,
             )

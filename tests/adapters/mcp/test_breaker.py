@@ -36,7 +36,9 @@ def test_after_as_many_as_the_limit_calls_wait_and_then_one_passes() -> None:
 
 def test_a_server_that_was_started_anew_is_tried_at_once() -> None:
     """Its failures were its former life's."""
-    assert _failing(LIMIT).wait(1.0, life=1) == 0
+    breaker = _failing(LIMIT)
+    assert (breaker.is_open(life=0), breaker.is_open(life=1)) == (True, False)
+    assert breaker.wait(1.0, life=1) == 0
 
 
 @settings(deadline=None)

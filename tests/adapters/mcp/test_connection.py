@@ -249,10 +249,12 @@ async def test_a_server_that_is_only_slow_is_left_alone(tmp_path: Path) -> None:
 
 
 async def test_a_server_that_fails_call_after_call_is_spared_and_callers_are_told_when_to_come_back() -> None:
-    """Nobody should wait for a deadline to learn what the last five callers learnt."""
+    """Nobody should wait for a deadline to learn what the last five callers learnt, nor look for why in a log."""
     async with connected(scripted({"tools/call": []}, request_timeout=0.05)) as connection:
         for _ in range(5):
             assert "did not answer" in (await connection.call_tool("act")).text
+        assert connection.status.state == "degraded"
+        assert "5 calls in a row failed" in (connection.status.error or "")
         refused = await connection.call_tool("act")
     assert "5 calls in a row failed, the last with: 'act' of server 's' did not answer within 0.05 s" in refused.text
     assert refused.failure is not None
