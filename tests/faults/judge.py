@@ -31,11 +31,16 @@ GENEROUS = 4.0
 
 @dataclass
 class Verdict:
-    """What came of one cell. `broken` holds on any machine; `missed` are figures, which need a quiet one."""
+    """What came of one cell.
+
+    `broken` holds on any machine. `late` is what did not come in time at all, `missed` are figures: a machine that has
+    other things to do can be the cause of both.
+    """
 
     cell: str
     outcome: str = ""
     broken: list[str] = field(default_factory=list)
+    late: list[str] = field(default_factory=list)
     missed: list[str] = field(default_factory=list)
     seconds: float = 0.0
     limit: float = 0.0
@@ -43,12 +48,19 @@ class Verdict:
     lag: float = 0.0
     risen: float = 0.0
     kept: float = 0.0
+    attempts: int = 1
+    """How often it was measured; this is the last time."""
     others: float = 0.0
     """The part of the machine that had other things to do meanwhile."""
 
     @property
     def held(self) -> bool:
-        return not self.broken and not self.missed
+        return not self.broken and not self.late and not self.missed
+
+    @property
+    def in_doubt(self) -> bool:
+        """Whether what is wrong may be the machine's fault."""
+        return not self.broken and not self.held
 
 
 async def judge(cell: Cell) -> Verdict:
@@ -86,7 +98,7 @@ async def _play(scene: Scene, verdict: Verdict, figures: Figures) -> None:
             if scene.connected and scene.cell.case.connects:
                 await _call(scene, verdict)
                 await _call_again(scene, verdict)
-            if scene.cell.case.check is not None and (wrong := await scene.cell.case.check(scene)):
+            if scene.cell.case.check is not None and not verdict.late and (wrong := await scene.cell.case.check(scene)):
                 verdict.broken.append(wrong)
             _look_at_status(scene, verdict)
             began = clock()
@@ -102,7 +114,7 @@ async def _connect(scene: Scene, verdict: Verdict) -> None:
     _hold(verdict, "connecting", verdict.seconds, verdict.limit)
     error = scene.status.error or ""
     if scene.connected != case.connects:
-        verdict.broken.append(f"connect was {scene.connected}: {error}")
+        (verdict.broken if scene.connected else verdict.late).append(f"connect was {scene.connected}: {error}")
     elif not scene.connected:
         verdict.outcome = f"no connection: {error}"
         _judge_words(verdict, error, case.says)
@@ -121,6 +133,10 @@ async def _call(scene: Scene, verdict: Verdict) -> None:
     _hold(verdict, "the call", verdict.seconds, verdict.limit)
     # Cut: a verdict that held a large answer would be taken for memory that squidbot kept.
     verdict.outcome = f"{'error' if result.is_error else 'ok'}: {result.text[:OUTCOME]}"
+    timed_out = result.failure is not None and result.failure.kind == "timeout"
+    if timed_out and (case.answers == "ok" or case.at_once):
+        verdict.late.append(f"the call was answered by its deadline: {result.text[:200]!r}")
+        return
     if case.answers != "either" and result.is_error != (case.answers == "error"):
         verdict.broken.append(f"the call was {'an error' if result.is_error else 'ok'}: {result.text[:200]!r}")
     if not result.is_error or result.failure is None or result.failure.kind == "tool":
@@ -133,8 +149,6 @@ async def _call(scene: Scene, verdict: Verdict) -> None:
     for secret in (str(ROOT), sys.prefix, "Traceback"):
         if secret in result.text:
             verdict.broken.append(f"the error tells a model of {secret!r}: {result.text[:300]!r}")
-    if case.at_once and result.failure.kind == "timeout":
-        verdict.broken.append(f"the error came at the deadline, not at once: {result.text!r}")
     _hold_at_once(verdict, at_once=case.at_once)
 
 
@@ -143,7 +157,10 @@ async def _call_again(scene: Scene, verdict: Verdict) -> None:
         case "works":
             result = await scene.client.call_tool("faulty", "echo", {"text": "again"})
             if result.text != "again":
-                verdict.broken.append(f"the next call did not work: {result.text[:300]!r}")
+                timed_out = result.failure is not None and result.failure.kind == "timeout"
+                (verdict.late if timed_out else verdict.broken).append(
+                    f"the next call did not work: {result.text[:300]!r}"
+                )
         case "returns":
             began = clock()
             last = ""
@@ -156,7 +173,7 @@ async def _call_again(scene: Scene, verdict: Verdict) -> None:
             try:
                 await until(back, what="the server to be back", within=scene.cell.case.recovery + GENEROUS)
             except AssertionError as never:
-                verdict.broken.append(f"{never}; it says {last[:300]!r}")
+                verdict.late.append(f"{never}; it says {last[:300]!r}")
             _hold(verdict, "coming back", clock() - began, scene.cell.case.recovery)
         case "nothing":
             pass
@@ -164,7 +181,7 @@ async def _call_again(scene: Scene, verdict: Verdict) -> None:
 
 def _hold(verdict: Verdict, what: str, seconds: float, limit: float) -> None:
     if seconds > limit + GENEROUS:
-        verdict.broken.append(f"{what} took {seconds:.2f} s where {limit:g} were allowed")
+        verdict.late.append(f"{what} took {seconds:.2f} s where {limit:g} were allowed")
     elif seconds > limit + SLACK:
         verdict.missed.append(f"{what} took {seconds:.2f} s where {limit:g} were allowed")
 
@@ -187,6 +204,8 @@ def _judge_words(verdict: Verdict, words: str, pattern: str) -> None:
 
 def _look_at_status(scene: Scene, verdict: Verdict) -> None:
     status = scene.status
+    if verdict.late:
+        return
     if not scene.connected and status.state not in ("failed", "degraded", "connecting"):
         verdict.broken.append(f"a server that does not work is {status.state!r}")
     if not scene.connected and not status.error:

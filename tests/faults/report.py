@@ -68,7 +68,7 @@ def outcome(verdict: Verdict | None) -> str:
     if verdict is None:
         return ""
     if not verdict.held:
-        return "BROKEN" if verdict.broken else "MISSED"
+        return "BROKEN" if verdict.broken else "LATE" if verdict.late else "MISSED"
     kind = verdict.outcome.partition(":")[0]
     return kind if kind == "ok" else f"{kind}, {verdict.seconds:.1f} s"
 
@@ -99,8 +99,10 @@ def summary(verdicts: Sequence[Verdict]) -> list[str]:
         ),
         (
             f"broken: {sum(bool(verdict.broken) for verdict in verdicts)}, "
-            f"figures missed: {sum(bool(verdict.missed) and not verdict.broken for verdict in verdicts)}"
+            f"late: {sum(bool(verdict.late) and not verdict.broken for verdict in verdicts)}, "
+            f"figures missed: {sum(bool(verdict.missed) and verdict.in_doubt and not verdict.late for verdict in verdicts)}"
         ),
+        f"measured again, alone: {sum(verdict.attempts > 1 for verdict in verdicts)}",
         f"longest past a deadline: {max(over, 0.0):.2f} s (at most {SLACK:g})",
         f"slowest neighbour, p99: {_worst(verdicts, 'p99') * 1000:.0f} ms (at most {NEIGHBOUR * 1000:g})",
         f"longest block of the event loop: {_worst(verdicts, 'lag') * 1000:.0f} ms (at most {LAG * 1000:g})",
@@ -127,10 +129,10 @@ def page(cases: Sequence[Case], verdicts: Mapping[str, Verdict]) -> str:
         "`ok` means that the call was answered (the fault is one that a client can see past), `error` that it failed with a reason, `no connection`",
         "that the server was refused with one; beside it the seconds that it took. A call had 1.5 s and a connection 2 s, unless the fault needs more to be made.",
         "`http` is streamable HTTP that answers by a stream of events, `json` by a body. An empty cell was not tried: variants of one fault are",
-        "sampled over the transports in turn, and `--all` tries every one. Cells run two at a time; one that misses a figure only (`MISSED`)",
-        "was measured a second time, alone, and the second measurement is the one shown; while others used more than a quarter of the machine,",
-        "it was measured again. `BROKEN` is never tried twice. Time in which the machine had no processor for us is taken off: it says",
-        "nothing about squidbot.",
+        "sampled over the transports in turn, and `--all` tries every one. Cells run two at a time; one that was late (`LATE`) or missed a figure",
+        "(`MISSED`), and nothing else, was measured again, alone: once, and again only while others used more than a quarter of the machine. The last",
+        "measurement is the one shown. `BROKEN` is never tried twice. Time in which the machine had no processor for us is taken off: it says nothing",
+        "about squidbot.",
         "",
         "This page is written by `python -m tests.faults.run --write`; `make faults` prints the same matrix.",
         "",

@@ -5,8 +5,8 @@
 --write       write docs/faults.md from what was seen
 --jobs N      cells at the same time (2)
 
-A cell that misses a figure is measured once more, alone and at a quiet moment if one comes; again only if others took
-more than a quarter of the machine meanwhile. Ends with 1 if any cell is broken, or has missed a figure to the end.
+A cell that is late or misses a figure is measured once more, alone and at a quiet moment if one comes; again only if others took
+more than a quarter of the machine meanwhile. Ends with 1 if any cell does not hold in the end.
 """
 
 import argparse
@@ -85,20 +85,21 @@ async def _line(process: asyncio.subprocess.Process) -> bytes:
 
 
 async def try_all(cells: Sequence[Cell], jobs: int) -> dict[str, Verdict]:
-    """A verdict for each cell; what missed a figure among others is measured again alone."""
+    """A verdict for each cell; what was late or missed a figure among others is measured again alone."""
     verdicts = await judged(cells, jobs)
-    again = [cell for cell in cells if _only_missed(verdicts[str(cell)])]
+    again = [cell for cell in cells if verdicts[str(cell)].in_doubt]
     for attempt in range(ATTEMPTS):
         if again:
-            print(f"\n{len(again)} cells missed a figure and are measured alone, time {attempt + 1}", file=sys.stderr)
+            print(
+                f"\n{len(again)} cells were late or missed a figure and are measured alone, time {attempt + 1}",
+                file=sys.stderr,
+            )
             alone = await judged(again, 1, patient=True)
-            verdicts |= alone
-            again = [cell for cell in again if _only_missed(alone[str(cell)]) and alone[str(cell)].others > QUIET]
+            for name, verdict in alone.items():
+                verdict.attempts = attempt + 2
+                verdicts[name] = verdict
+            again = [cell for cell in again if alone[str(cell)].in_doubt and alone[str(cell)].others > QUIET]
     return verdicts
-
-
-def _only_missed(verdict: Verdict) -> bool:
-    return bool(verdict.missed) and not verdict.broken
 
 
 async def _lull() -> None:
@@ -139,7 +140,7 @@ def _tell(verdict: Verdict, done: int, of: int) -> None:
         print(f"\r\x1b[K{done}/{of} {verdict.cell}", end="", file=sys.stderr, flush=True)
     if not verdict.held:
         print(f"\n{verdict.cell}: {verdict.outcome[:200]}", file=sys.stderr)
-        for problem in [*verdict.broken, *verdict.missed]:
+        for problem in [*verdict.broken, *verdict.late, *verdict.missed]:
             print(f"    {problem[:500]}", file=sys.stderr, flush=True)
 
 
