@@ -117,8 +117,12 @@ def _worst(verdicts: Sequence[Verdict], figure: str) -> float:
     return max((getattr(verdict, figure) for verdict in verdicts), default=0.0)
 
 
-def page(cases: Sequence[Case], verdicts: Mapping[str, Verdict]) -> str:
-    """The whole of docs/faults.md."""
+BY_HAND = "## Promises, as numbers"
+"""Where the part of docs/faults.md begins that is written by hand, after other programs than the runner."""
+
+
+def page(cases: Sequence[Case], verdicts: Mapping[str, Verdict], *, before: str) -> str:
+    """The whole of docs/faults.md; what was written by hand into the one `before` stays."""
     lines = [
         "# Servers that misbehave",
         "",
@@ -134,7 +138,8 @@ def page(cases: Sequence[Case], verdicts: Mapping[str, Verdict]) -> str:
         "measurement is the one shown. `BROKEN` is never tried twice. Time in which the machine had no processor for us is taken off: it says nothing",
         "about squidbot.",
         "",
-        "This page is written by `python -m tests.faults.run --write`; `make faults` prints the same matrix.",
+        "This page is written by `python -m tests.faults.run --write`; `make faults` prints the same matrix. Its last part,",
+        "[promises, as numbers](#promises-as-numbers), is what the programs of `tests/faults/promises` print in a full dose.",
         "",
         *[f"- {line}" for line in summary(list(verdicts.values()))],
     ]
@@ -144,7 +149,8 @@ def page(cases: Sequence[Case], verdicts: Mapping[str, Verdict]) -> str:
             row = case.row
             lines += ["", f"## {row}. {ROWS[row]}", "", _line(["fault", *TRANSPORTS]), _line(["---"] * 6)]
         lines.append(_line([f"`{case.name}`", *cells]))
-    return "\n".join(lines) + "\n"
+    found = before.find(BY_HAND)
+    return "\n".join(lines) + "\n" + (f"\n{before[found:]}" if found >= 0 else "")
 
 
 def _line(cells: Sequence[str | Transport]) -> str:

@@ -161,7 +161,8 @@ def main() -> int:
     print(f"\n{table(CASES, verdicts)}\n")
     print("\n".join(summary(list(verdicts.values()))))
     if options.write:
-        (ROOT / "docs/faults.md").write_text(page(CASES, verdicts), encoding="utf-8")
+        file = ROOT / "docs/faults.md"
+        file.write_text(page(CASES, verdicts, before=file.read_text("utf-8")), encoding="utf-8")
     return 0 if all(verdict.held for verdict in verdicts.values()) else 1
 
 
