@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-_EMOJI = "\u2190-\u2bff\U0001f000-\U0001faff\ufe0f"
+_EMOJI = "\u2190-\u2bff\U0001f000-\U0001faff"
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f]")
 """All of them that ASCII has, which is all that there can be in most texts."""
 _UNSEEN = re.compile(
@@ -15,7 +15,7 @@ _UNSEEN = re.compile(
     "\u3164\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff"  # fillers, byte order mark, annotations, lone surrogates
     "\U000e0000-\U000e007f]"  # tags: a whole alphabet that nobody sees
     # A joiner is right between two emoji, and one variation selector after a character; more of them carry data.
-    f"|(?<![{_EMOJI}])\u200d|\u200d(?![{_EMOJI}])"
+    f"|(?<![{_EMOJI}\ufe0f])\u200d|\u200d(?![{_EMOJI}])"
     "|(?:(?<=[\ufe00-\ufe0f])|(?<=[\U000e0100-\U000e01ef]))[\ufe00-\ufe0f\U000e0100-\U000e01ef]"
     "|^[\ufe00-\ufe0f\U000e0100-\U000e01ef]"
 )

@@ -25,6 +25,7 @@ any_text = st.text(st.characters(exclude_categories=()))
         ("\ufe0f", "\\ufe0f"),
         ("line\u2028line", "line\\u2028line"),
         ("half \ud800 pair", "half \\ud800 pair"),
+        ("\u2764\u200d\ufe0f", "\u2764\\u200d\ufe0f"),
     ],
 )
 def test_what_nobody_would_see_is_written_out(foreign: str, shown: str) -> None:
@@ -32,7 +33,9 @@ def test_what_nobody_would_see_is_written_out(foreign: str, shown: str) -> None:
     assert visible(foreign) == shown
 
 
-@pytest.mark.parametrize("text", ["Grüße, 世界", "👩‍💻 ok", "❤️", "a\tb\nc", "葛\U000e0100", 'C:\\x1b "quoted"'])
+@pytest.mark.parametrize(
+    "text", ["Grüße, 世界", "👩‍💻 ok", "❤️", "❤️‍🔥", "🏳️‍🌈", "a\tb\nc", "葛\U000e0100", 'C:\\x1b "quoted"']
+)
 def test_honest_text_is_left_alone(text: str) -> None:
     """People write in many scripts, and emoji are joined by a zero-width character."""
     assert visible(text) == text
