@@ -134,7 +134,7 @@ async def _call(scene: Scene, verdict: Verdict) -> None:
     # Cut: a verdict that held a large answer would be taken for memory that squidbot kept.
     verdict.outcome = f"{'error' if result.is_error else 'ok'}: {result.text[:OUTCOME]}"
     timed_out = result.failure is not None and result.failure.kind == "timeout"
-    if timed_out and (case.answers == "ok" or case.at_once):
+    if timed_out and (case.answers == "ok" or case.at_once or re.search(case.says, result.text) is None):
         verdict.late.append(f"the call was answered by its deadline: {result.text[:200]!r}")
         return
     if case.answers != "either" and result.is_error != (case.answers == "error"):
