@@ -23,6 +23,7 @@ from squidbot.builders.door import (
     build_alerting,
     build_limiter,
     build_metrics,
+    build_observers,
     build_permissions,
     build_recorder,
     build_reloader,
@@ -134,14 +135,16 @@ class Container(containers.DeclarativeContainer):
     store = providers.Singleton(build_store, settings, state)
     limiter = providers.Singleton(build_limiter, settings, clock, state, lazy=lazy)
     metrics = providers.Singleton(build_metrics)
-    tracing = providers.Singleton(build_tracing)
+    tracing = providers.Singleton(build_tracing, lazy=lazy)
     alerting = providers.Singleton(build_alerting, settings, store=store, clock=clock, announcer=announcer)
     recorder = providers.Singleton(
         build_recorder,
         store,
         clock=clock,
         redactor=redactor,
-        observers=providers.List(metrics, alerting, announcer),
+        observers=providers.Callable(
+            build_observers, lazy=lazy, metrics=metrics.provider, alerting=alerting, announcer=announcer
+        ),
     )
     permissions = providers.Singleton(build_permissions, mapper, store, clock=clock)
     service = providers.Singleton(

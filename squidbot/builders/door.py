@@ -1,6 +1,8 @@
 """The guarded door with its record, limits and watch, and what takes up other settings."""
 
-from collections.abc import Sequence
+import os
+import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -59,6 +61,19 @@ def build_limiter(settings: "Settings", clock: "Clock", state: Path, *, lazy: bo
     return RedisRateLimiter(limits, url=settings.redis, clock=clock)
 
 
+def build_observers(
+    *, lazy: bool, metrics: "Callable[[], Metrics]", alerting: "CallObserver", announcer: "CallObserver"
+) -> "list[CallObserver]":
+    """Who hears of every attempt. Nobody will ever ask a command (`lazy`) for what it counted."""
+    told = [alerting, announcer]
+    return told if lazy and not _is_observed() else [metrics(), *told]
+
+
+def _is_observed() -> bool:
+    """Whether somebody set up OpenTelemetry around this process."""
+    return "opentelemetry" in sys.modules or any(name.startswith("OTEL_") for name in os.environ)
+
+
 def build_metrics() -> "Metrics":
     """Calls counted and timed."""
     from squidbot.adapters.telemetry.metrics import Metrics
@@ -66,8 +81,10 @@ def build_metrics() -> "Metrics":
     return Metrics()
 
 
-def build_tracing() -> "Tracing":
-    """A span for each call."""
+def build_tracing(*, lazy: bool) -> "Tracing | None":
+    """A span for each call; a command (`lazy`) has nobody to tell of them, unless somebody looks on."""
+    if lazy and not _is_observed():
+        return None
     from squidbot.adapters.telemetry.tracing import OpenTelemetryTracing
 
     return OpenTelemetryTracing()
@@ -75,10 +92,14 @@ def build_tracing() -> "Tracing":
 
 def build_alert_sinks(settings: "Settings", *, store: "SQLStore", announcer: "Announcer") -> "list[AlertSink]":
     """Who is told of alerts: the log, the store, the hub, and the webhook if there is one."""
-    from squidbot.adapters.telemetry.alerts import AlertLog, AlertWebhook
+    from squidbot.adapters.telemetry.alerts import AlertLog
 
     sinks: list[AlertSink] = [AlertLog(), store, announcer]
-    return sinks if settings.alerts.webhook is None else [*sinks, AlertWebhook(settings.alerts.webhook)]
+    if settings.alerts.webhook is None:
+        return sinks
+    from squidbot.adapters.telemetry.webhook import AlertWebhook
+
+    return [*sinks, AlertWebhook(settings.alerts.webhook)]
 
 
 def build_alerting(settings: "Settings", *, store: "SQLStore", clock: "Clock", announcer: "Announcer") -> "Alerting":

@@ -17,9 +17,10 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from prometheus_client.parser import text_string_to_metric_families
 
 from squidbot import MCPClient, MCPConfig
-from squidbot.adapters.telemetry.alerts import AlertLog, AlertWebhook
+from squidbot.adapters.telemetry.alerts import AlertLog
 from squidbot.adapters.telemetry.metrics import Metrics
 from squidbot.adapters.telemetry.tracing import OpenTelemetryTracing, set_up_export
+from squidbot.adapters.telemetry.webhook import AlertWebhook
 from squidbot.core.domain.alerts import Alert
 from squidbot.core.domain.audit import ToolCall
 from squidbot.core.domain.callers import Caller
