@@ -108,6 +108,11 @@ MAY_IMPORT_LATE = (
     "squidbot.integrations",
     # jsonschema takes 80 ms to load, which a command that checks no schema need not pay.
     "squidbot.adapters.schemas",
+    # The SDK takes longer to load than a call over a pipe takes, and such a call can do without it (decision 17).
+    "squidbot.adapters.mcp.catalogue",
+    "squidbot.adapters.mcp.conversation",
+    "squidbot.adapters.mcp.opening",
+    "squidbot.adapters.mcp.transports.table",
     # Alembic is needed only when the tables are not up to date, and takes longer to load than a command takes.
     "squidbot.adapters.store.migrating",
     # Programs of their own, started anew each time: a client waits for them.

@@ -6,22 +6,12 @@ from collections.abc import Awaitable, Callable
 
 import anyio
 from loguru import logger
-from mcp import MCPError
-from mcp.client.subscriptions import (
-    ListenNotSupportedError,
-    PromptsListChanged,
-    ResourcesListChanged,
-    ResourceUpdated,
-    ServerEvent,
-    SubscriptionLost,
-    ToolsListChanged,
-    listen,
-)
 
 from squidbot.adapters.mcp.catalogue import KINDS, Kind
 from squidbot.adapters.mcp.dispatcher import WireError
-from squidbot.adapters.mcp.http_guard import failure_of
+from squidbot.adapters.mcp.http_outcome import failure_of
 from squidbot.adapters.mcp.pace import Pace
+from squidbot.adapters.mcp.protocol import MCPError
 from squidbot.adapters.mcp.session import Session
 
 Refresh = Callable[[set[Kind]], Awaitable[bool]]
@@ -160,9 +150,7 @@ class Attendant:
                         await anyio.sleep_forever()
                 if self._resubscribe.cancel_called:
                     continue
-            except ListenNotSupportedError:
-                return
-            except (MCPError, SubscriptionLost, TimeoutError) as error:
+            except (MCPError, TimeoutError) as error:
                 logger.bind(server=self._server).trace("server {!r}: listening ended: {}", self._server, error)
             pace.failed(lasted=loop.time() - started)
             await asyncio.sleep(pace.wait())
@@ -178,31 +166,16 @@ class Attendant:
         if not (tools or prompts or resources or self._subscriptions):
             return False
         with anyio.CancelScope(deadline=anyio.current_time() + self._timeout) as opening:
-            async with listen(
-                self._session.sdk,
-                tools_list_changed=tools,
-                prompts_list_changed=prompts,
-                resources_list_changed=resources,
-                resource_subscriptions=sorted(self._subscriptions),
-            ) as events:
+            sdk = await self._session.conversation.sdk()
+            uris = sorted(self._subscriptions)
+            async with sdk.listening(tools=tools, prompts=prompts, resources=resources, uris=uris) as events:
                 opening.deadline = math.inf
                 # What changed between the last list and now was announced to nobody.
-                for kind, heard in zip(KINDS, (tools, prompts, resources), strict=True):
+                for listed, heard in zip(KINDS, (tools, prompts, resources), strict=True):
                     if heard:
-                        self.changed(kind)
-                async for event in events:
-                    self._take(event, updated)
+                        self.changed(listed)
+                async for kind, uri in events:
+                    updated(uri) if kind == "resource" else self.changed(kind)
         if opening.cancelled_caught:
             raise TimeoutError("the subscription was not acknowledged")
         return True
-
-    def _take(self, event: ServerEvent, updated: Callable[[str], None]) -> None:
-        match event:
-            case ToolsListChanged():
-                self.changed("tools")
-            case PromptsListChanged():
-                self.changed("prompts")
-            case ResourcesListChanged():
-                self.changed("resources")
-            case ResourceUpdated(uri=uri):
-                updated(uri)

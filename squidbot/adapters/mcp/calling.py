@@ -2,15 +2,13 @@
 
 from typing import Any
 
-from mcp import MCPError
-from mcp_types import PARSE_ERROR
 from pydantic import ValidationError
 
 from squidbot.adapters.mcp.channel import ChannelClosed
 from squidbot.adapters.mcp.content import asks_for_input
 from squidbot.adapters.mcp.dispatcher import WireError
-from squidbot.adapters.mcp.http_guard import HTTPFailure, failure_of
-from squidbot.adapters.mcp.network import HINTS
+from squidbot.adapters.mcp.http_outcome import HINTS, HTTPFailure, failure_of
+from squidbot.adapters.mcp.protocol import PARSE_ERROR, MCPError
 from squidbot.config.schema import MCPServerConfig
 from squidbot.core.domain.content import TextContent
 from squidbot.core.domain.errors import MCPConnectionError, MCPProtocolError, MCPRequestRefused, Problem, SquidbotError

@@ -6,15 +6,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
 from loguru import logger
-from mcp import MCPError
-from mcp.shared.inbound import find_invalid_x_mcp_header, x_mcp_header_map
-from mcp_types import METHOD_NOT_FOUND
 
 from squidbot.adapters.mcp.channel import Bounds
+from squidbot.adapters.mcp.dispatcher import HeaderMap
 from squidbot.adapters.mcp.listing import LeftOut, prompts_of, resources_of, tools_of
 from squidbot.adapters.mcp.overrides import overridden
+from squidbot.adapters.mcp.protocol import METHOD_NOT_FOUND, PARAM_HEADER_KEY, MCPError
 from squidbot.adapters.mcp.remembered import Remembered
-from squidbot.adapters.mcp.session import HeaderMap, Session
+from squidbot.adapters.mcp.session import Session
 from squidbot.config.schema import MCPServerConfig
 from squidbot.core.domain.prompts import PromptDefinition, ResourceDefinition
 from squidbot.core.domain.tools import ToolDefinition
@@ -43,7 +42,7 @@ class Catalogue:
         listed = _with_valid_headers(known.tools, config.name) if known.era == "modern" else known.tools
         tools = tools_of(listed, server=config.name, allow=config.allow, deny=config.deny) if config.load_tools else []
         tools = overridden(tools, config.overrides, server=config.name)
-        maps = {tool.tool: x_mcp_header_map(tool.parameters) for tool in tools} if known.era == "modern" else {}
+        maps = _header_maps(tools) if known.era == "modern" else {}
         return cls(
             tools={tool.tool: tool for tool in tools},
             prompts=tuple(prompts_of(known.prompts, server=config.name)) if config.load_prompts else (),
@@ -69,8 +68,8 @@ async def fetch(
         before or Remembered(era=session.era, protocol=session.protocol),
         era=session.era,
         protocol=session.protocol,
-        instructions=session.sdk.instructions,
-        info=session.info,
+        instructions=session.said.instructions,
+        info=session.said.info,
     )
     offers = session.offers
     asked: dict[str, tuple[str, str]] = {}
@@ -100,15 +99,38 @@ async def fetch(
     return replace(known, **found)
 
 
+def _header_maps(tools: Iterable[ToolDefinition]) -> dict[str, HeaderMap]:
+    """Which arguments of which tools travel as headers too."""
+    asking = [tool for tool in tools if _names_headers(tool.parameters)]
+    if not asking:
+        return {}
+    from mcp.shared.inbound import x_mcp_header_map
+
+    return {tool.tool: x_mcp_header_map(tool.parameters) for tool in asking}
+
+
 def _with_valid_headers(items: Iterable[Any], server: str) -> list[Any]:
     """The stateless era has clients drop tools whose header annotations are not valid."""
     kept = []
     left_out = LeftOut(server, "tool")
     for item in items:
-        reason = find_invalid_x_mcp_header(item.get("inputSchema")) if isinstance(item, Mapping) else None
+        reason = _invalid_header(item.get("inputSchema")) if isinstance(item, Mapping) else None
         if reason is None:
             kept.append(item)
         else:
-            left_out.add(item, f"invalid x-mcp-header ({reason})")
+            left_out.add(item, f"invalid {PARAM_HEADER_KEY} ({reason})")
     left_out.sum_up()
     return kept
+
+
+def _invalid_header(schema: Any) -> str | None:
+    if not _names_headers(schema):
+        return None
+    from mcp.shared.inbound import find_invalid_x_mcp_header
+
+    return find_invalid_x_mcp_header(schema)
+
+
+def _names_headers(schema: Any) -> bool:
+    """Whether any may be in it: they are rare, and what reads them takes long to load."""
+    return PARAM_HEADER_KEY in str(schema)

@@ -5,14 +5,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from mcp import MCPError
-
 from squidbot.adapters.mcp.attribution import UnderWay
 from squidbot.adapters.mcp.breaker import Breaker
 from squidbot.adapters.mcp.calling import checked, failed_call, http_failure, request_error
 from squidbot.adapters.mcp.catalogue import Catalogue
 from squidbot.adapters.mcp.content import rendered_prompt, resource_contents, tool_result
 from squidbot.adapters.mcp.opening import Surroundings
+from squidbot.adapters.mcp.protocol import MCPError
 from squidbot.adapters.mcp.supervisor import NotReady, Supervisor
 from squidbot.config.schema import MCPServerConfig
 from squidbot.core.domain.errors import MCPConnectionError

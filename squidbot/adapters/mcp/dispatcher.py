@@ -1,37 +1,43 @@
-"""The wire under the SDK's session: requests out, answers and notifications in, over bounded frames.
+"""The wire under a session: requests out, answers and notifications in, over bounded frames.
 
-`FrameDispatcher` fills the SDK's `Dispatcher` seam for stdio, SSE and WebSocket. It correlates by ids that
-nobody can guess, gives every request one deadline that covers writing and waiting, hands an unreadable
-answer to the call it belongs to, and drops what nobody asked for. `StreamDispatcher` does what it can of
-that for streams of the SDK's own (streamable HTTP, servers in memory).
+`FrameDispatcher` is for stdio, SSE and WebSocket. It correlates by ids that nobody can guess, gives every request
+one deadline that covers writing and waiting, hands an unreadable answer to the call it belongs to, and drops what
+nobody asked for. `StreamDispatcher` (stream_dispatcher.py) does what it can of that for streams of the SDK's own.
 """
 
 import asyncio
 import secrets
 from collections import Counter, deque
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import anyio
 import anyio.abc
-from loguru import logger
-from mcp import MCPError
-from mcp.shared.dispatcher import CallOptions, OnNotify, OnNotifyIntercept, OnRequest, run_notify_intercept
-from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
-from mcp.shared.transport_context import TransportContext
-from mcp_types import CONNECTION_CLOSED, INTERNAL_ERROR, PARSE_ERROR, REQUEST_TIMEOUT
 
-from squidbot.adapters.mcp.attribution import LOG, QUESTIONS, UnderWay, concerning
+from squidbot.adapters.mcp.attribution import UnderWay
 from squidbot.adapters.mcp.channel import Bounds, Channel, ChannelClosed, Frame, Oversize
 from squidbot.adapters.mcp.frames import Noise, Unreadable, is_heavy, possible_ids, read_frame, write_frame
-from squidbot.adapters.mcp.inbound import InboundContext, Inbox
-from squidbot.adapters.mcp.shelf import Shelf
+from squidbot.adapters.mcp.inbound import Inbox
+from squidbot.adapters.mcp.protocol import (
+    CONNECTION_CLOSED,
+    INTERNAL_ERROR,
+    PARSE_ERROR,
+    REQUEST_TIMEOUT,
+    CallOptions,
+    MCPError,
+    OnNotify,
+    OnNotifyIntercept,
+    OnRequest,
+    run_notify_intercept,
+)
 from squidbot.core.domain.text import glimpse
 from squidbot.core.domain.tools import FailureKind
 from squidbot.core.domain.weight import weight
 
-Amend = Callable[[str, dict[str, Any]], dict[str, Any]]
-"""Has the last word on the params of an outgoing request."""
+HeaderMap: TypeAlias = Mapping[tuple[str, ...], str]
+"""Which arguments of a tool travel as headers too."""
+Routing: TypeAlias = Callable[[str, Mapping[str, Any], HeaderMap | None], dict[str, str]]
+"""The headers of a request (method, params, what the tool says of its arguments)."""
 
 _PATIENCE = 0.5
 """How long the only waiting call waits on after an unreadable answer that named no id."""
@@ -62,10 +68,15 @@ class WireError(MCPError):
 
 
 class Wire(Protocol):
-    """What a connection needs of a dispatcher beyond the SDK's own contract."""
+    """What a conversation needs of a dispatcher."""
 
     ended: anyio.Event
     counters: Counter[str]
+
+    @property
+    def routing(self) -> Routing | None:
+        """What makes a request's headers, where there are any."""
+        ...
 
     @property
     def busy(self) -> bool:
@@ -81,6 +92,15 @@ class Wire(Protocol):
 
     async def notify(self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None) -> None: ...
 
+    async def run(
+        self,
+        on_request: OnRequest,
+        on_notify: OnNotify,
+        on_notify_intercept: OnNotifyIntercept | None = None,
+        *,
+        task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED,
+    ) -> None: ...
+
 
 def fresh_id() -> int:
     """An id that a server cannot guess and that every JSON parser keeps exactly."""
@@ -88,7 +108,9 @@ def fresh_id() -> int:
 
 
 class FrameDispatcher:
-    """The SDK's `Dispatcher` over a `Channel`."""
+    """A `Wire` over a `Channel`."""
+
+    routing = None
 
     def __init__(
         self,
@@ -97,7 +119,6 @@ class FrameDispatcher:
         server: str,
         bounds: Bounds,
         encoding: str = "utf-8",
-        amend: Amend | None = None,
         under_way: UnderWay | None = None,
     ) -> None:
         self.ended = anyio.Event()
@@ -107,7 +128,6 @@ class FrameDispatcher:
         self._server = server
         self._bounds = bounds
         self._encoding = encoding
-        self._amend = amend
         self._waiting: dict[int | str, asyncio.Future[dict[str, Any]]] = {}
         self._methods: dict[int | str, str] = {}
         """Of those that wait."""
@@ -157,7 +177,7 @@ class FrameDispatcher:
         else:
             # The answer is here: a slow listener to its progress must not turn it into a timeout.
             await self._inbox.told(request_id)
-            return _bearable(method, result)
+            return bearable(method, result)
         finally:
             del self._waiting[request_id], self._methods[request_id]
             self._inbox.forget(request_id)
@@ -179,8 +199,6 @@ class FrameDispatcher:
         if (on_progress := opts.get("on_progress")) is not None:
             outgoing["_meta"] = {**(outgoing.get("_meta") or {}), "progressToken": request_id}
             self._inbox.expect_progress(request_id, on_progress)
-        if self._amend is not None:
-            outgoing = self._amend(method, outgoing)
         message: dict[str, Any] = {"jsonrpc": "2.0", "id": request_id, "method": method}
         if outgoing:
             message["params"] = outgoing
@@ -287,7 +305,7 @@ class FrameDispatcher:
         if (error := _outcome_problem(message)) is not None:
             answer.set_exception(WireError(PARSE_ERROR, f"the server's answer is not valid: {error}", "protocol"))
         elif "error" in message:
-            answer.set_exception(_peer_error(message["error"]))
+            answer.set_exception(peer_error(message["error"]))
         else:
             answer.set_result(message["result"])
 
@@ -335,7 +353,7 @@ def _fail(answer: "asyncio.Future[dict[str, Any]]", failure: WireError) -> None:
         answer.set_exception(failure)
 
 
-def _bearable(method: str, result: dict[str, Any]) -> dict[str, Any]:
+def bearable(method: str, result: dict[str, Any]) -> dict[str, Any]:
     """A result that may go on; the SDK looks at every part of how a server introduces itself. Raises WireError."""
     if method in _INTRODUCTIONS and weight(result, _INTRODUCTION, characters=_LARGE) > _INTRODUCTION:
         reason = f"it has more than {_INTRODUCTION} values in it"
@@ -357,7 +375,7 @@ def _outcome_problem(message: Mapping[str, Any]) -> str | None:
     return None if isinstance(message["result"], dict) else "its result is no object"
 
 
-def _peer_error(error: Any) -> MCPError:
+def peer_error(error: Any) -> MCPError:
     """The server's own error, as far as it is one."""
     if not isinstance(error, dict):
         return WireError(INTERNAL_ERROR, f"the server's error is no object: {glimpse(error, 200)}", "protocol")
@@ -367,89 +385,3 @@ def _peer_error(error: Any) -> MCPError:
         message if isinstance(message, str) else "the server gave no reason",
         error.get("data"),
     )
-
-
-class StreamDispatcher(JSONRPCDispatcher[TransportContext]):
-    """The SDK's own dispatcher with unguessable ids, one deadline for the whole request, and an end that can be awaited."""
-
-    def __init__(
-        self,
-        read: Any,
-        write: Any,
-        shelf: Shelf | None = None,
-        *,
-        amend: Amend | None = None,
-        under_way: UnderWay | None = None,
-    ) -> None:
-        super().__init__(read, write)
-        self._under_way = under_way or UnderWay()
-        self._shelf = shelf or Shelf()
-        self._shelf.whose = self._under_way.whose
-        self.ended = anyio.Event()
-        self.counters: Counter[str] = Counter()
-        self.end: ChannelClosed | None = None
-        self._last_word = amend
-
-    @property
-    def busy(self) -> bool:
-        """Unknown here, and of no interest: over HTTP each request has a connection of its own."""
-        return True
-
-    async def send_raw_request(
-        self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None, **related: Any
-    ) -> dict[str, Any]:
-        """As the SDK's, under one deadline. Raises MCPError, and WireError where it failed on this side."""
-        options: CallOptions = {"request_id": fresh_id(), **(opts or {})}
-        limit = options.pop("timeout", None)
-        if self._last_word is not None:
-            params = self._last_word(method, dict(params or {}))
-        write_frame(params or {})  # what is no JSON must fail here: in the SDK's writer it would end every other call
-        try:
-            async with asyncio.timeout(limit) as deadline:
-                with self._under_way.limited(options["request_id"], deadline):
-                    return _bearable(method, await self._answer(method, params, options, **related))
-        except TimeoutError:
-            raise WireError(REQUEST_TIMEOUT, f"no answer to {method} in {limit:g} s", "timeout") from None
-        except MCPError as error:
-            # A server may use this code for errors of its own; only these words are the SDK's.
-            if error.code == CONNECTION_CLOSED and error.error.message == "Connection closed":
-                raise WireError(CONNECTION_CLOSED, str(self.end or "the connection is closed"), "unavailable") from None
-            raise
-
-    async def _answer(
-        self, method: str, params: Mapping[str, Any] | None, options: CallOptions, **related: Any
-    ) -> dict[str, Any]:
-        with self._shelf.place(options["request_id"]) as place:
-            try:
-                result = await super().send_raw_request(method, params, options, **related)
-            except MCPError:
-                if not place or "error" not in place[0]:
-                    raise
-                raise _peer_error(place[0]["error"]) from None
-            return place[0]["result"] if place else result
-
-    def _attributed(self, handle: Any) -> Any:
-        """The handler, which then knows for whom each message is."""
-
-        async def handled(context: Any, method: str, params: Mapping[str, Any] | None) -> Any:
-            if method not in QUESTIONS and method != LOG:
-                return await handle(context, method, params)
-            bare, addressee = self._shelf.unmarked(params)
-            with concerning(self._under_way.whose(is_log=method == LOG) if addressee is None else addressee):
-                return await handle(context, method, bare)
-
-        return handled
-
-    async def run(self, on_request: Any, on_notify: Any, *others: Any, **status: Any) -> None:
-        """As the SDK's; afterwards `ended` is set."""
-        try:
-            await super().run(self._attributed(on_request), self._attributed(on_notify), *others, **status)
-        except (anyio.BrokenResourceError, anyio.ClosedResourceError):
-            logger.trace("the server's streams closed")
-        else:
-            self.end = ChannelClosed("the server closed the connection")
-        finally:
-            self.ended.set()
-
-
-__all__ = ["Amend", "FrameDispatcher", "InboundContext", "StreamDispatcher", "Wire", "WireError", "fresh_id"]

@@ -5,16 +5,26 @@ too, on the same connection; whichever is answered with a result decides. A slow
 misjudged, and a server that ignores what it does not know costs one second, once: verdicts are remembered.
 """
 
+from collections.abc import Mapping
 from typing import Any, Literal, TypeAlias
 
 import anyio
-import mcp_types as types
-from mcp import ClientSession, MCPError
-from mcp_types.version import LATEST_MODERN_VERSION, MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from squidbot.adapters.mcp.callbacks import CLIENT
-from squidbot.adapters.mcp.dispatcher import Wire
+from squidbot.adapters.mcp.conversation import Conversation
+from squidbot.adapters.mcp.introduction import Introduction, discovered
+from squidbot.adapters.mcp.protocol import (
+    CLIENT_CAPABILITIES_KEY,
+    CLIENT_INFO_KEY,
+    LOG_LEVEL_KEY,
+    METHOD_HEADER,
+    MODERN_VERSIONS,
+    PROTOCOL_VERSION_KEY,
+    UNSUPPORTED_PROTOCOL_VERSION,
+    VERSION_HEADER,
+    MCPError,
+)
 
 Era: TypeAlias = Literal["legacy", "modern"]
 
@@ -24,25 +34,24 @@ _LAST_CHANCE = 5.0
 """Seconds that it has once `initialize` was refused."""
 
 
-async def negotiate(session: ClientSession, wire: Wire, era: Era | None) -> Era:
-    """Agree on an era, or on `era` alone. Raises MCPError, RuntimeError or ValidationError, as the SDK does."""
+async def negotiate(conversation: Conversation, era: Era | None) -> Era:
+    """Agree on an era, or on `era` alone. Raises MCPError, RuntimeError or ValidationError."""
     match era:
         case "legacy":
-            await session.initialize()
+            await conversation.initialize()
             return "legacy"
         case "modern":
-            session.adopt(await _discover(wire))
+            conversation.introduction = await _discover(conversation)
             return "modern"
         case None:
-            return await _Race(session, wire).run()
+            return await _Race(conversation).run()
 
 
 class _Race:
     """Both openings on one connection; the first that is answered with a result wins."""
 
-    def __init__(self, session: ClientSession, wire: Wire) -> None:
-        self._session = session
-        self._wire = wire
+    def __init__(self, conversation: Conversation) -> None:
+        self._conversation = conversation
         self._refused = anyio.Event()
         self._winner: Era | None = None
         self._failure: Exception | None = None
@@ -57,11 +66,11 @@ class _Race:
 
     async def _modern(self, rivals: anyio.CancelScope) -> None:
         try:
-            discovered = await _discover(self._wire)
+            introduction = await _discover(self._conversation)
         except (MCPError, ValidationError, RuntimeError):
             self._refused.set()
             return
-        self._session.adopt(discovered)
+        self._conversation.introduction = introduction
         self._winner = "modern"
         rivals.cancel()
 
@@ -69,7 +78,7 @@ class _Race:
         with anyio.move_on_after(_HEAD_START):
             await self._refused.wait()
         try:
-            await self._session.initialize()
+            await self._conversation.initialize()
         except (MCPError, ValidationError, RuntimeError) as error:
             # A slow server may have taken our probe for the opening: then the probe's answer is yet to come.
             self._failure = error
@@ -81,42 +90,37 @@ class _Race:
         rivals.cancel()
 
 
-async def _discover(wire: Wire, version: str = LATEST_MODERN_VERSION) -> types.DiscoverResult:
-    """Ask for the stateless era. Raises MCPError, or RuntimeError where no revision is shared."""
+async def _discover(conversation: Conversation, version: str = MODERN_VERSIONS[-1]) -> Introduction:
+    """Ask for the stateless era. Raises MCPError, ValidationError, or RuntimeError where no revision is shared."""
     try:
-        raw = await wire.send_raw_request(
+        raw = await conversation.wire.send_raw_request(
             "server/discover",
-            {"_meta": envelope(version, {})},
-            {"cancel_on_abandon": False, "headers": {"MCP-Protocol-Version": version, "Mcp-Method": "server/discover"}},
+            {"_meta": envelope(version, conversation.capabilities)},
+            {"cancel_on_abandon": False, "headers": {VERSION_HEADER: version, METHOD_HEADER: "server/discover"}},
         )
     except MCPError as error:
         offered = _offered(error)
-        if error.code != types.UNSUPPORTED_PROTOCOL_VERSION or not offered or version in offered:
+        if error.code != UNSUPPORTED_PROTOCOL_VERSION or not offered or version in offered:
             raise
-        return await _discover(wire, offered[-1])
-    if isinstance(raw.get("ttlMs"), int) and raw["ttlMs"] < 0:
-        raw = {**raw, "ttlMs": 0}
-    discovered = types.DiscoverResult.model_validate(raw)
-    if not any(known in discovered.supported_versions for known in MODERN_PROTOCOL_VERSIONS):
-        raise RuntimeError(f"the server has only {', '.join(discovered.supported_versions)}")
-    return discovered
+        return await _discover(conversation, offered[-1])
+    return discovered(raw)
 
 
 def _offered(error: MCPError) -> list[str]:
-    try:
-        named = types.UnsupportedProtocolVersionErrorData.model_validate(error.error.data).supported
-    except ValidationError:
-        return []
-    return [version for version in MODERN_PROTOCOL_VERSIONS if version in named]
+    match error.error.data:
+        case {"supported": [*named]}:
+            return [version for version in MODERN_VERSIONS if version in named]
+        case _:
+            return []
 
 
-def envelope(version: str, capabilities: dict[str, Any], log_level: str | None = None) -> dict[str, Any]:
+def envelope(version: str, capabilities: Mapping[str, Any], log_level: str | None = None) -> dict[str, Any]:
     """The `_meta` that every request of the stateless era carries."""
     meta: dict[str, Any] = {
-        types.PROTOCOL_VERSION_META_KEY: version,
-        types.CLIENT_INFO_META_KEY: CLIENT.model_dump(mode="json", by_alias=True, exclude_none=True),
-        types.CLIENT_CAPABILITIES_META_KEY: capabilities,
+        PROTOCOL_VERSION_KEY: version,
+        CLIENT_INFO_KEY: CLIENT,
+        CLIENT_CAPABILITIES_KEY: capabilities,
     }
     if log_level is not None:
-        meta[types.LOG_LEVEL_META_KEY] = log_level
+        meta[LOG_LEVEL_KEY] = log_level
     return meta

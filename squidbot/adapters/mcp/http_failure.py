@@ -1,64 +1,20 @@
-"""What HTTP knew of a failed call, and how that travels inside of a JSON-RPC error.
+"""A failed HTTP exchange as the JSON-RPC error of the one call that it belongs to.
 
 `error.data["squidbot"]` is an `HTTPFailure`'s fields, beside whatever the server itself put into the data
-(under `"data"` if that was no object); `failure_of` reads it.
+(under `"data"` if that was no object); `http_outcome.failure_of` reads it.
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any, TypeAlias
-
-from mcp_types import CONNECTION_CLOSED, INTERNAL_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND
 
 from squidbot.adapters.mcp.channel import Bounds
 from squidbot.adapters.mcp.frames import Noise, Unreadable, read_frame, write_frame
+from squidbot.adapters.mcp.http_outcome import HTTPFailure
 from squidbot.adapters.mcp.network import retry_after, status_text
+from squidbot.adapters.mcp.protocol import CONNECTION_CLOSED, INTERNAL_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND
 
 RequestId: TypeAlias = int | str
-
-
-@dataclass(frozen=True, slots=True)
-class HTTPFailure:
-    """Why a call over HTTP failed; without a `status` there was no answer at all."""
-
-    status: int | None
-    retry_after: float | None = None
-    session_lost: bool = False
-    """The server no longer knows the session, so it did not run the call: open it again and send it once more."""
-    cause: str = ""
-    unreachable: bool = False
-    """There was not even a connection: the server is down, not only this call."""
-    hint: str = ""
-    """What to try, where more is known than the status."""
-    permanent: bool = False
-    """It would fail in the same way a moment later."""
-
-
-def failure_of(data: Any) -> HTTPFailure | None:
-    """What HTTP knew of an error with this `data`, if it came that way."""
-    match data:
-        case {
-            "squidbot": {
-                "status": int() | None as status,
-                "retry_after": float() | int() | None as seconds,
-                "session_lost": bool(lost),
-                "cause": str(cause),
-                "unreachable": bool(unreachable),
-                "hint": str(hint),
-                "permanent": bool(permanent),
-            }
-        }:
-            return HTTPFailure(
-                status,
-                seconds,
-                session_lost=lost,
-                cause=cause,
-                unreachable=unreachable,
-                hint=hint,
-                permanent=permanent,
-            )
-        case _:
-            return None
 
 
 def error_frame(

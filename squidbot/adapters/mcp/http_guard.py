@@ -17,14 +17,12 @@ from loguru import logger
 
 from squidbot.adapters.mcp.channel import Bounds
 from squidbot.adapters.mcp.http_answers import CheckedEvents, InFlight, Invalid, checked_body, encoded, invalid_frame
-from squidbot.adapters.mcp.http_failure import HTTPFailure, RequestId, failure_of, lost_frame, refused_frame
+from squidbot.adapters.mcp.http_failure import RequestId, lost_frame, refused_frame
 from squidbot.adapters.mcp.http_plain import media_type, read_body, read_rest
 from squidbot.adapters.mcp.http_unasked import Unasked
 from squidbot.adapters.mcp.network import Refused, describe, stays_the_same, what_to_try, where
 from squidbot.adapters.mcp.shelf import Shelf
 from squidbot.core.domain.errors import MCPConnectionError
-
-__all__ = ["HTTPFailure", "HTTPGuard", "failure_of"]
 
 _COURTESY = 5.0
 """Seconds for a message that has no answer."""

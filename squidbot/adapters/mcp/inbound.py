@@ -9,15 +9,20 @@ from typing import Any, TypeGuard
 import anyio
 import anyio.abc
 from loguru import logger
-from mcp import MCPError
-from mcp.shared.dispatcher import CallOptions, OnNotify, OnRequest, ProgressFnT
-from mcp.shared.transport_context import TransportContext
-from mcp_types import INTERNAL_ERROR, INVALID_PARAMS
 from pydantic import ValidationError
 
 from squidbot.adapters.mcp.attribution import LOG, NOBODY, Addressee, UnderWay, concerning
 from squidbot.adapters.mcp.channel import Bounds
 from squidbot.adapters.mcp.frames import HEAVY
+from squidbot.adapters.mcp.protocol import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    CallOptions,
+    MCPError,
+    OnNotify,
+    OnRequest,
+    ProgressFn,
+)
 
 Send = Callable[[Mapping[str, Any], int | str | None], Coroutine[Any, Any, None]]
 
@@ -38,12 +43,12 @@ _CHANGES = frozenset(f"notifications/{kind}/list_changed" for kind in ("tools", 
 
 
 class InboundContext:
-    """The SDK's `DispatchContext` for one message of a server."""
+    """What there is to know of one message of a server, as the SDK's `DispatchContext` has it."""
 
+    transport = None
     message_metadata = None
 
     def __init__(self, send: Send, request_id: int | str | None = None) -> None:
-        self.transport = TransportContext(kind="jsonrpc", can_send_request=False)
         self.request_id = request_id
         self.cancel_requested = anyio.Event()
         self._send = send
@@ -107,7 +112,7 @@ class Inbox:
 
     # Progress
 
-    def expect_progress(self, token: int | str, on_progress: ProgressFnT) -> None:
+    def expect_progress(self, token: int | str, on_progress: ProgressFn) -> None:
         """Hand on what is said of the progress of the request `token`."""
         self._progress[token] = _Progress(on_progress)
 
@@ -225,7 +230,7 @@ class Inbox:
                 context = InboundContext(self._send, request_id)
                 reply["result"] = await self._on_request(context, method, params)
         except MCPError as error:
-            reply["error"] = error.error.model_dump(mode="json", by_alias=True, exclude_none=True)
+            reply["error"] = error.error.wire()
         except ValidationError:
             reply["error"] = {"code": INVALID_PARAMS, "message": "Invalid request parameters"}
         except Exception as error:  # noqa: BLE001 - a callback's fault is told to the server, and ends nothing
@@ -257,7 +262,7 @@ def _is_id(value: Any) -> TypeGuard[int | str]:
 class _Progress:
     """What is said of one request's progress, told in order; a slow listener misses the oldest."""
 
-    def __init__(self, on_progress: ProgressFnT) -> None:
+    def __init__(self, on_progress: ProgressFn) -> None:
         self._on_progress = on_progress
         self._news: deque[tuple[float, float | None, str | None]] = deque(maxlen=_NEWS)
         self.idle = asyncio.Event()

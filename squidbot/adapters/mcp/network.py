@@ -14,26 +14,13 @@ from typing import TypeAlias
 import anyio
 import httpx2
 
+from squidbot.adapters.mcp.http_outcome import HINTS
 from squidbot.core.domain.errors import MCPConnectionError
 
 Origin: TypeAlias = tuple[str, str, int | None]
 """Scheme, host, port; the port of the scheme itself is None."""
 
 DEFAULT_PORTS: Mapping[str, int] = {"http": 80, "https": 443, "ws": 80, "wss": 443}
-
-HINTS: Mapping[int, str] = {
-    400: "Check the url: the server did not understand the request.",
-    401: "Check the token in `headers`, or sign in with `squidbot servers login`.",
-    403: "The server knows the token but does not allow this: check its rights.",
-    404: "Check the path of the url.",
-    405: "Check `transport`: the url may speak another one (http, sse).",
-    407: "A proxy stands in between and wants a sign-in.",
-    429: "The server asks for fewer requests.",
-    500: "The fault is the server's own: its log may say more.",
-    502: "Something before the server answers in its place: is the server itself running?",
-    503: "The server is up and cannot serve now: try again later.",
-    504: "Something before the server waited for it in vain: is the server itself running?",
-}
 
 
 def unsendable(server: str, place: str) -> MCPConnectionError:

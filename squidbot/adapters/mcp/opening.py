@@ -1,20 +1,17 @@
-"""Opens one session with a server: its transport, our wire, the SDK's session, and an agreed era."""
+"""Opens one session with a server: its transport, our wire, a conversation on it, and an agreed era."""
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
-
-from mcp import ClientSession
-from mcp_types import CLIENT_CAPABILITIES_META_KEY
 
 from squidbot.adapters.mcp.allocator import give_large_blocks_back
 from squidbot.adapters.mcp.attribution import UnderWay
-from squidbot.adapters.mcp.callbacks import Callbacks, session_callbacks
+from squidbot.adapters.mcp.callbacks import Callbacks
 from squidbot.adapters.mcp.calling import connection_error
 from squidbot.adapters.mcp.channel import Bounds
-from squidbot.adapters.mcp.dispatcher import FrameDispatcher, StreamDispatcher
+from squidbot.adapters.mcp.conversation import Conversation
+from squidbot.adapters.mcp.dispatcher import FrameDispatcher, Wire
 from squidbot.adapters.mcp.eras import Era, negotiate
 from squidbot.adapters.mcp.remembered import Memory
 from squidbot.adapters.mcp.session import Session
@@ -65,15 +62,18 @@ async def open_session(
     bounds = Bounds(**config.bounds.model_dump())
     transport = around.transports["sse" if over_sse else config.transport]
     offered = around.callbacks.capabilities(config.public_config())
-    wire: FrameDispatcher | StreamDispatcher | None = None
+    wire: Wire | None = None
     try:
         async with transport(config, Opening(bounds, around.state, around.sign_in)) as streams:
-            wire = _wire(streams, config, bounds, offered, around.under_way)
+            wire = _wire(streams, config, bounds, around.under_way)
             on_open(streams)
-            callbacks = session_callbacks(around.callbacks, config.name, around.under_way)
-            async with ClientSession(dispatcher=wire, **callbacks) as sdk:
-                agreed = await negotiate(sdk, wire, era)
-                session = Session(sdk, wire, agreed, capabilities=offered, log_level=config.log_level)
+            talk = Conversation(
+                wire, around.callbacks, server=config.name, capabilities=offered, under_way=around.under_way
+            )
+            async with talk.begun():
+                agreed = await negotiate(talk, era)
+                assert talk.introduction is not None
+                session = Session(talk, talk.introduction, agreed, log_level=config.log_level)
                 _refuse_old(session, config)
                 await session.set_log_level(timeout=config.startup_timeout / 6)  # not worth losing the tools over
                 yield session
@@ -82,26 +82,12 @@ async def open_session(
         raise SessionError(connection_error(error, config, end), closed=end is not None) from None
 
 
-_OPENING = ("server/discover", "subscriptions/listen")
-"""What goes through the SDK's session; all other requests are ours."""
-
-
-def _wire(
-    streams: Streams, config: MCPServerConfig, bounds: Bounds, offered: Mapping[str, Any], under_way: UnderWay
-) -> FrameDispatcher | StreamDispatcher:
-    def amend(method: str, params: dict[str, Any]) -> dict[str, Any]:
-        """The SDK offers what it knows of; we know better. A call may offer what its own client can do."""
-        if method == "initialize":
-            return {**params, "capabilities": offered}
-        if method in _OPENING and CLIENT_CAPABILITIES_META_KEY in (params.get("_meta") or {}):
-            return {**params, "_meta": {**params["_meta"], CLIENT_CAPABILITIES_META_KEY: offered}}
-        return params
-
+def _wire(streams: Streams, config: MCPServerConfig, bounds: Bounds, under_way: UnderWay) -> Wire:
     if isinstance(streams, tuple):
-        return StreamDispatcher(*streams, amend=amend, under_way=under_way)
-    return FrameDispatcher(
-        streams, server=config.name, bounds=bounds, encoding=config.encoding, amend=amend, under_way=under_way
-    )
+        from squidbot.adapters.mcp.stream_dispatcher import StreamDispatcher
+
+        return StreamDispatcher(*streams, under_way=under_way)
+    return FrameDispatcher(streams, server=config.name, bounds=bounds, encoding=config.encoding, under_way=under_way)
 
 
 def _refuse_old(session: Session, config: MCPServerConfig) -> None:

@@ -1,7 +1,6 @@
 """One agreed conversation with a server: raw requests, in the envelope that its era wants.
 
-Only opening and `subscriptions/listen` go through the SDK's session; all else is a raw request, so that one
-bad item among a thousand costs that item.
+Every request of ours is a raw one, so that one bad item among a thousand costs that item.
 """
 
 import asyncio
@@ -10,27 +9,24 @@ from collections.abc import Mapping
 from contextlib import nullcontext
 from typing import Any
 
-import mcp_types as types
 from loguru import logger
-from mcp import ClientSession, MCPError
-from mcp.client.session import ClientRequestContext
-from mcp.shared.dispatcher import CallOptions
-from mcp.shared.inbound import (
-    MCP_METHOD_HEADER,
-    MCP_NAME_HEADER,
-    MCP_PROTOCOL_VERSION_HEADER,
-    NAME_BEARING_METHODS,
-    encode_header_value,
-    mcp_param_headers,
-)
-from mcp_types import INVALID_PARAMS, INVALID_REQUEST
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from squidbot.adapters.mcp.attribution import NOBODY, Call, concerning
 from squidbot.adapters.mcp.channel import Bounds
-from squidbot.adapters.mcp.dispatcher import Wire, WireError, fresh_id
+from squidbot.adapters.mcp.conversation import Conversation
+from squidbot.adapters.mcp.dispatcher import HeaderMap, WireError, fresh_id
 from squidbot.adapters.mcp.eras import Era, envelope
 from squidbot.adapters.mcp.frames import HEAVY
+from squidbot.adapters.mcp.introduction import Introduction
+from squidbot.adapters.mcp.protocol import (
+    CLIENT_CAPABILITIES_KEY,
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    VERSION_HEADER,
+    CallOptions,
+    MCPError,
+)
 from squidbot.core.domain.weight import weight
 from squidbot.core.ports import OnProgress
 
@@ -40,33 +36,21 @@ _PAUSE = 0.1
 _PER_OBJECT = 3
 """How many values all pages of a list may have for each object that one message may have."""
 
-HeaderMap = Mapping[tuple[str, ...], str]
-"""Which arguments of a tool travel as headers too."""
-
 
 class Session:
     """What a connection talks through once both sides have agreed on an era."""
 
-    def __init__(
-        self, sdk: ClientSession, wire: Wire, era: Era, *, capabilities: dict[str, Any], log_level: str | None
-    ) -> None:
-        self.sdk = sdk
-        self.wire = wire
+    def __init__(self, conversation: Conversation, said: Introduction, era: Era, *, log_level: str | None) -> None:
+        self.conversation = conversation
+        self.wire = conversation.wire
+        self.said = said
+        """How the server introduced itself."""
+        self.offers = said.offers
+        self.protocol = said.protocol
         self.era = era
-        self.protocol = sdk.protocol_version or ""
         self._log_level = log_level
-        self._meta = envelope(self.protocol, capabilities, log_level or "info") if era == "modern" else None
-
-    @property
-    def offers(self) -> types.ServerCapabilities:
-        """What the server says that it can do."""
-        return self.sdk.server_capabilities or types.ServerCapabilities()
-
-    @property
-    def info(self) -> dict[str, Any]:
-        """What the server calls itself."""
-        named = self.sdk.server_info
-        return {} if named is None else named.model_dump(mode="json", by_alias=True, exclude_none=True)
+        meta = envelope(said.protocol, conversation.capabilities, log_level or "info")
+        self._meta = meta if era == "modern" else None
 
     async def request(
         self,
@@ -80,12 +64,13 @@ class Session:
     ) -> dict[str, Any]:
         """One raw request. Raises MCPError."""
         outgoing = dict(params) if params else {}
-        opts: CallOptions = {"timeout": timeout, "headers": {MCP_PROTOCOL_VERSION_HEADER: self.protocol}}
+        opts: CallOptions = {"timeout": timeout, "headers": {VERSION_HEADER: self.protocol}}
         if on_progress is not None:
             opts["on_progress"] = on_progress
         if self._meta is not None:
             outgoing["_meta"] = {**self._meta, **outgoing.get("_meta", {})}
-            opts["headers"].update(_routing_headers(method, outgoing, headers))
+            if self.wire.routing is not None:
+                opts["headers"].update(self.wire.routing(method, outgoing, headers))
         request_id = opts["request_id"] = fresh_id()
         try:
             with nullcontext() if call is None or call.counterpart is None else call.request(request_id):
@@ -108,7 +93,7 @@ class Session:
         said = call.counterpart.envelope if call is not None and call.counterpart is not None else None
         if said is not None and self._meta is not None:
             # Client and server are of one era: what the server asks for is the answer, and the client comes back.
-            meta = {types.CLIENT_CAPABILITIES_META_KEY: dict(said.capabilities)}
+            meta = {CLIENT_CAPABILITIES_KEY: dict(said.capabilities)}
             passed = {**params, **said.given, "_meta": meta}
             return await self.request(
                 method, passed, timeout=timeout, on_progress=on_progress, headers=headers, call=call
@@ -133,23 +118,13 @@ class Session:
         if weight(raw.get("inputRequests"), HEAVY) > HEAVY:
             raise WireError(INVALID_REQUEST, f"the server asked for more than {HEAVY} values of input", "protocol")
         try:
-            required = types.InputRequiredResult.model_validate(raw)
+            state, responses = await (await self.conversation.sdk()).provide(raw)
         except ValidationError:
             raise WireError(INVALID_REQUEST, "the server asked for input in no valid way", "protocol") from None
-        more: dict[str, Any] = {}
-        if required.request_state is not None:
-            more["requestState"] = required.request_state
-        if not required.input_requests:
+        more: dict[str, Any] = {} if state is None else {"requestState": state}
+        if not raw.get("inputRequests"):
             await asyncio.sleep(_PAUSE)
             return more
-        responses: dict[str, Any] = {}
-        for key, asked in required.input_requests.items():
-            answer: BaseModel = await self.sdk.dispatch_input_request(
-                ClientRequestContext(session=self.sdk, request_id=key), asked
-            )
-            if isinstance(answer, types.ErrorData):
-                raise MCPError.from_error_data(answer)
-            responses[key] = answer.model_dump(mode="json", by_alias=True, exclude_none=True)
         return {**more, "inputResponses": responses}
 
     async def pages(
@@ -205,13 +180,3 @@ class Session:
                 await self.request("logging/setLevel", {"level": self._log_level}, timeout=timeout)
             except MCPError as error:
                 logger.warning("the log level was not accepted: {}", error.error.message)
-
-
-def _routing_headers(method: str, params: Mapping[str, Any], headers: HeaderMap | None) -> dict[str, str]:
-    routed = {MCP_METHOD_HEADER: method}
-    key = NAME_BEARING_METHODS.get(method)
-    if key is not None and isinstance(name := params.get(key), str):
-        routed[MCP_NAME_HEADER] = encode_header_value(name)
-    if headers:
-        routed.update(mcp_param_headers(headers, params.get("arguments") or {}))
-    return routed

@@ -13,7 +13,6 @@ from typing import Literal
 
 import anyio
 from loguru import logger
-from mcp_types import CONNECTION_CLOSED
 
 from squidbot.adapters.mcp.allocator import uncollected
 from squidbot.adapters.mcp.apart import apart
@@ -25,6 +24,7 @@ from squidbot.adapters.mcp.dispatcher import WireError
 from squidbot.adapters.mcp.eras import Era
 from squidbot.adapters.mcp.opening import SessionError, Surroundings, open_session
 from squidbot.adapters.mcp.pace import Pace
+from squidbot.adapters.mcp.protocol import CONNECTION_CLOSED
 from squidbot.adapters.mcp.remembered import Remembered
 from squidbot.adapters.mcp.session import Session
 from squidbot.adapters.mcp.transport import Streams

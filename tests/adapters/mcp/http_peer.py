@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import anyio
-from mcp import MCPError
 
 from squidbot.adapters.mcp.channel import Bounds
-from squidbot.adapters.mcp.dispatcher import StreamDispatcher
+from squidbot.adapters.mcp.protocol import MCPError
+from squidbot.adapters.mcp.stream_dispatcher import StreamDispatcher
 from squidbot.adapters.mcp.transport import Opening
 from squidbot.adapters.mcp.transports.http import open_http
 from squidbot.config.schema import MCPServerConfig

@@ -7,7 +7,8 @@ from typing import Any
 import mcp_types as types
 import pytest
 
-from squidbot.adapters.mcp.callbacks import Callbacks, session_callbacks
+from squidbot.adapters.mcp.asking import session_callbacks
+from squidbot.adapters.mcp.callbacks import Callbacks
 from squidbot.core.domain.servers import ServerEvent, ServerLog
 
 pytestmark = pytest.mark.anyio

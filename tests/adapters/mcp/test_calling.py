@@ -1,13 +1,13 @@
 """Failures in words: an agent reads what failed and why, a person also where and what to do; a secret nobody."""
 
 import pytest
-from mcp import MCPError
 from mcp_types import CONNECTION_CLOSED, PARSE_ERROR, REQUEST_TIMEOUT
 from pydantic import ValidationError
 
 from squidbot.adapters.mcp.calling import checked, clean, connection_error, failed_call, request_error
 from squidbot.adapters.mcp.channel import ChannelClosed
 from squidbot.adapters.mcp.dispatcher import WireError
+from squidbot.adapters.mcp.protocol import MCPError
 from squidbot.adapters.schemas.checker import JSONSchemaCheck
 from squidbot.config.schema import MCPServerConfig
 from squidbot.core.domain.content import TextContent

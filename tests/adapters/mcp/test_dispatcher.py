@@ -10,13 +10,14 @@ import anyio
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mcp import MCPError
 from mcp.shared.dispatcher import CallOptions
 from mcp.shared.memory import create_client_server_memory_streams
 from mcp_types import CONNECTION_CLOSED
 
 from squidbot.adapters.mcp.channel import Bounds, ChannelClosed, Oversize
-from squidbot.adapters.mcp.dispatcher import FrameDispatcher, StreamDispatcher, WireError, fresh_id
+from squidbot.adapters.mcp.dispatcher import FrameDispatcher, WireError, fresh_id
+from squidbot.adapters.mcp.protocol import MCPError
+from squidbot.adapters.mcp.stream_dispatcher import StreamDispatcher
 from tests.fakes.channel import ScriptedChannel
 from tests.fixtures.running import until
 
@@ -361,14 +362,14 @@ async def test_noise_is_counted_and_hurts_nobody() -> None:
 async def test_over_the_sdks_streams_a_request_has_its_deadline_an_unguessable_id_and_a_noticed_end() -> None:
     """Streamable HTTP and servers in memory keep the same promises as far as the SDK lets them."""
     async with create_client_server_memory_streams() as ((read, write), (far_read, far_write)):
-        dispatcher = StreamDispatcher(read, write, amend=lambda method, params: {**params, "amended": method})
+        dispatcher = StreamDispatcher(read, write)
         async with anyio.create_task_group() as tasks:
             await tasks.start(dispatcher.run, _deny, _ignore)
             with pytest.raises(WireError, match="no answer to tools/call in 0") as late:
                 await dispatcher.send_raw_request("tools/call", {"name": "a"}, {"timeout": 0.05})
             assert late.value.kind == "timeout"
             sent: Any = (await far_read.receive()).message  # type: ignore[union-attr]
-            assert sent.params == {"name": "a", "amended": "tools/call"}
+            assert sent.params == {"name": "a"}
             assert sent.id > 1_000_000
             async with anyio.create_task_group() as calls:
                 calls.start_soon(_lost, dispatcher)

@@ -14,7 +14,7 @@ import pytest
 
 from squidbot.adapters.mcp import http_guard
 from squidbot.adapters.mcp.channel import Bounds
-from squidbot.adapters.mcp.http_guard import HTTPFailure, failure_of
+from squidbot.adapters.mcp.http_outcome import HTTPFailure, failure_of
 from squidbot.adapters.mcp.transport import Opening
 from tests.adapters.mcp.http_peer import LIMIT, Act, Visit, config_for, event, failure, peer, wire
 from tests.fixtures.running import until

@@ -8,11 +8,12 @@ from typing import Any
 
 import anyio
 import pytest
-from mcp import MCPError
 from mcp_types import TextContent
 
 from squidbot.adapters.mcp.channel import Bounds
-from squidbot.adapters.mcp.dispatcher import FrameDispatcher, InboundContext
+from squidbot.adapters.mcp.dispatcher import FrameDispatcher
+from squidbot.adapters.mcp.inbound import InboundContext
+from squidbot.adapters.mcp.protocol import MCPError
 from tests.fakes.channel import ScriptedChannel
 from tests.fixtures.running import until
 

@@ -13,14 +13,14 @@ from urllib.parse import parse_qs, urlsplit
 import anyio
 import httpx2
 import pytest
-from mcp import MCPError
 
 from squidbot.adapters.mcp.callback import free_port, waiting
 from squidbot.adapters.mcp.channel import Bounds
-from squidbot.adapters.mcp.dispatcher import StreamDispatcher
-from squidbot.adapters.mcp.http_guard import failure_of
+from squidbot.adapters.mcp.http_outcome import failure_of
 from squidbot.adapters.mcp.network import Refused, public_address
 from squidbot.adapters.mcp.oauth import auth_for, forget
+from squidbot.adapters.mcp.protocol import MCPError
+from squidbot.adapters.mcp.stream_dispatcher import StreamDispatcher
 from squidbot.adapters.mcp.tokens import token_path
 from squidbot.adapters.mcp.transport import Opening
 from squidbot.adapters.mcp.transports.sse import open_sse

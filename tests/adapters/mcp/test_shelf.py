@@ -70,7 +70,7 @@ async def test_results_and_errors_come_whole_past_the_sdk(*, streamed: bool) -> 
     async with peer(act) as there, wire(config_for(there.url())) as dispatcher:
         assert await dispatcher.send_raw_request("tools/call", {}) == outcomes[0]["result"]
         error = (await failure(dispatcher)).error
-    assert error.model_dump() == outcomes[1]["error"]
+    assert error.wire() == outcomes[1]["error"]
 
 
 @pytest.mark.anyio

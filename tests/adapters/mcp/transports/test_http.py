@@ -8,7 +8,7 @@ import pytest
 
 from squidbot.adapters.mcp import network
 from squidbot.adapters.mcp.channel import Bounds
-from squidbot.adapters.mcp.http_guard import failure_of
+from squidbot.adapters.mcp.http_outcome import failure_of
 from squidbot.adapters.mcp.transport import Opening
 from squidbot.adapters.mcp.transports.http import open_http
 from squidbot.core.domain.errors import MCPConnectionError

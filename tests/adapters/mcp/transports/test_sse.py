@@ -10,7 +10,7 @@ import anyio
 import pytest
 
 from squidbot.adapters.mcp.channel import Bounds, ChannelClosed, Frame, Oversize
-from squidbot.adapters.mcp.http_guard import failure_of
+from squidbot.adapters.mcp.http_outcome import failure_of
 from squidbot.adapters.mcp.transport import Opening
 from squidbot.adapters.mcp.transports.sse import SSEChannel, open_sse
 from squidbot.config.schema import MCPServerConfig
