@@ -124,8 +124,10 @@ class Invocation:
 
         What is `meant` by a name that only some servers can have does not wait for the others. Without `start`, and of
         the others, only what is known from the last time is known. Who `only_looks` leaves no record: for that the
-        record is not even opened.
+        record is not even loaded.
         """
+        if only_looks:
+            self.container.store.override(None)
         client, door = self.container.client(), self.container.service()
         needed = {name for name, server in self.container.mcp_config().servers.items() if server.required}
         needed |= set(servers or ())

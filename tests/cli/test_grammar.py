@@ -125,6 +125,16 @@ def test_help_loads_neither_protocol_nor_settings(arguments: list[str]) -> None:
     assert not loaded(*arguments) & {"mcp", "pydantic", "rich", "loguru", "dependency_injector"}
 
 
+@pytest.mark.usefixtures("plain")
+def test_a_call_over_a_pipe_loads_no_library_that_it_does_not_use() -> None:
+    """Nearly all the time of a short command is loading, and the protocol's library alone takes as long as all else."""
+    call = ("tools", "call", "mcp_plain_echo", "text=hello")
+    unused = {"mcp", "mcp_types", "httpx2", "websockets", "jsonschema", "prometheus_client", "opentelemetry", "alembic"}
+    loaded(*call)  # makes the tables, for which Alembic is needed
+    assert loaded(*call) & unused == set()
+    assert loaded("tools", "list") & {*unused, "sqlalchemy"} == set()
+
+
 def test_shells_complete_the_names_of_servers(plain: Path, program: Squidbot) -> None:
     """From the settings in force; a broken file completes nothing and says nothing."""
 
