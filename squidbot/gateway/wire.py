@@ -10,7 +10,6 @@ from typing import Any
 from urllib.parse import unquote
 
 import anyio
-import httptools
 import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
@@ -280,13 +279,13 @@ class ShortCycle:
         """The server's own cycle for this request, whose body is here or has been dealt with."""
         if self._long is None:
             protocol, scope = self._protocol, self._scope
-            parsed = httptools.parse_url(self._url)
-            path = parsed.path.decode("ascii")
+            raw_path, _, query = self._url.partition(b"?")  # it came from a parser, the first time
+            path = raw_path.decode("ascii")
             scope |= {
                 "method": "POST",
                 "path": unquote(path) if "%" in path else path,
-                "raw_path": parsed.path,
-                "query_string": parsed.query or b"",
+                "raw_path": raw_path,
+                "query_string": query,
                 LEAVING: self.leaving,
             }
             self._long = RequestResponseCycle(

@@ -120,7 +120,7 @@ MAY_IMPORT_LATE = (
 )
 
 MAY_PRINT = ("squidbot.cli", "squidbot.__main__", "squidbot.practice.__main__", "squidbot.servers")
-OWNS_TASKS = ("squidbot.adapters.mcp.supervisor",)
+OWNS_TASKS = ("squidbot.adapters.mcp.supervisor", "squidbot.gateway.wire")
 SHELLS = (
     "os.system",
     "os.popen",

@@ -8,7 +8,7 @@ can end a call, and travels beside the message to whoever handles it.
 import asyncio
 from collections import deque
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from types import TracebackType
@@ -100,23 +100,22 @@ class Call:
             if (when := limit.when()) is not None and not limit.expired():
                 limit.reschedule(when + seconds)
 
-    @contextmanager
-    def limited(self, limit: asyncio.Timeout) -> Iterator[None]:
-        """A request of this call has a deadline."""
-        self._limits.append(limit)
-        try:
-            yield
-        finally:
-            self._limits.remove(limit)
-
-    @contextmanager
-    def request(self, request_id: RequestId) -> Iterator[None]:
-        """A request of this call is on its way."""
+    def asks(self, request_id: RequestId) -> None:
+        """A request of this call is on its way, until `answered`."""
         self._among.requests[request_id] = self
-        try:
-            yield
-        finally:
-            del self._among.requests[request_id]
+
+    def limit(self, limit: asyncio.Timeout) -> None:
+        """The request has a deadline."""
+        self._limits.append(limit)
+
+    def met(self) -> None:
+        """The deadline was met, and cannot be moved any more."""
+        self._limits.clear()
+
+    def answered(self, request_id: RequestId) -> None:
+        """It is over, and its deadline with it."""
+        del self._among.requests[request_id]
+        self._limits.clear()
 
     def expect(self) -> Addressee:
         """Something for this call has come, and `told` will be called when it was heard."""
@@ -174,10 +173,17 @@ class UnderWay:
         for question in self._asked:
             question.ended(call)
 
-    def limited(self, request_id: RequestId, limit: asyncio.Timeout) -> AbstractContextManager[None]:
+    def limit(self, request_id: RequestId, limit: asyncio.Timeout) -> None:
         """Whatever is asked of a person during the call of this request, their time is not the server's."""
         call = self.requests.get(request_id)
-        return nullcontext() if call is None else call.limited(limit)
+        if call is not None:
+            call.limit(limit)
+
+    def met(self, request_id: RequestId) -> None:
+        """It has come in time."""
+        call = self.requests.get(request_id)
+        if call is not None:
+            call.met()
 
     @contextmanager
     def asking(self, counterpart: Counterpart) -> Iterator[None]:

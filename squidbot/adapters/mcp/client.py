@@ -1,5 +1,6 @@
 """All servers of one configuration: connected side by side, their tools in one registry, each called by name."""
 
+import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -234,7 +235,7 @@ class MCPClient:
             return ToolResult.failed(
                 f"there is no server {server_name!r}{_meant(server_name, self._connections)}", "unavailable"
             )
-        began = anyio.current_time()
+        began = asyncio.get_running_loop().time()
         if connection.idle:
             woken = False
             with anyio.move_on_after(connection.config.request_timeout if timeout is None else timeout):

@@ -6,7 +6,6 @@ nobody asked for. `StreamDispatcher` (stream_dispatcher.py) does what it can of 
 """
 
 import asyncio
-import secrets
 from collections import Counter, deque
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol, TypeAlias
@@ -33,6 +32,7 @@ from squidbot.adapters.mcp.protocol import (
 from squidbot.core.domain.text import glimpse
 from squidbot.core.domain.tools import FailureKind
 from squidbot.core.domain.weight import weight
+from squidbot.core.services.chance import random_bytes
 
 HeaderMap: TypeAlias = Mapping[tuple[str, ...], str]
 """Which arguments of a tool travel as headers too."""
@@ -104,7 +104,7 @@ class Wire(Protocol):
 
 def fresh_id() -> int:
     """An id that a server cannot guess and that every JSON parser keeps exactly."""
-    return secrets.randbits(52) | 1
+    return int.from_bytes(random_bytes(7)) >> 4 | 1
 
 
 class FrameDispatcher:
@@ -162,9 +162,10 @@ class FrameDispatcher:
         try:
             frame = self._request(method, params, request_id, opts)
             async with asyncio.timeout(opts.get("timeout")) as limit:
-                with self._under_way.limited(request_id, limit):
-                    await self._channel.send(frame, request_id)
-                    result = await answer
+                self._under_way.limit(request_id, limit)
+                await self._channel.send(frame, request_id)
+                result = await answer
+                self._under_way.met(request_id)
         except ChannelClosed as end:
             self._lose(end)
             raise self._closed() from None

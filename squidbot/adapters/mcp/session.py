@@ -6,7 +6,6 @@ Every request of ours is a raw one, so that one bad item among a thousand costs 
 import asyncio
 import math
 from collections.abc import Mapping
-from contextlib import nullcontext
 from typing import Any
 
 from loguru import logger
@@ -72,12 +71,17 @@ class Session:
             if self.wire.routing is not None:
                 opts["headers"].update(self.wire.routing(method, outgoing, headers))
         request_id = opts["request_id"] = fresh_id()
+        is_somebodys = call is not None and call.counterpart is not None
+        if call is not None and is_somebodys:
+            call.asks(request_id)
         try:
-            with nullcontext() if call is None or call.counterpart is None else call.request(request_id):
-                return await self.wire.send_raw_request(method, outgoing, opts)
+            return await self.wire.send_raw_request(method, outgoing, opts)
         except (TypeError, ValueError, RecursionError) as error:
             reason = f"it cannot be written as JSON: {str(error)[:200]}"
             raise WireError(INVALID_PARAMS, f"the request was not sent, {reason}", "tool") from None
+        finally:
+            if call is not None and is_somebodys:
+                call.answered(request_id)
 
     async def interactive(
         self,

@@ -63,8 +63,8 @@ class StreamDispatcher(JSONRPCDispatcher[TransportContext]):
         write_frame(params or {})  # what is no JSON must fail here: in the SDK's writer it would end every other call
         try:
             async with asyncio.timeout(limit) as deadline:
-                with self._under_way.limited(options["request_id"], deadline):
-                    return bearable(method, await self._answer(method, params, options, **related))
+                self._under_way.limit(options["request_id"], deadline)
+                return bearable(method, await self._answer(method, params, options, **related))
         except TimeoutError:
             raise WireError(REQUEST_TIMEOUT, f"no answer to {method} in {limit:g} s", "timeout") from None
         except sdk.MCPError as error:

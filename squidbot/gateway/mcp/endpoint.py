@@ -242,7 +242,7 @@ class MCPEndpoint:
     async def _heard(self, happenings: Sequence[Happening]) -> None:
         for one in happenings:
             if one.topic == "relay":
-                self._sessions.relayed(one, anyio.current_time())
+                self._sessions.relayed(one, time.monotonic())
         told = [one for one in happenings if one.topic != "relay"]
         if told:
             await self._streams.tell(told)
@@ -250,7 +250,7 @@ class MCPEndpoint:
     async def _sweep(self) -> None:
         while True:
             await anyio.sleep(min(_SWEEP, self._options.session_idle / 4))
-            self._sessions.sweep(anyio.current_time())
+            self._sessions.sweep(time.monotonic())
             self._sessions.expire(time.time())
             self._streams.sweep(time.time())
 

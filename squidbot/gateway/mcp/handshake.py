@@ -106,7 +106,7 @@ class Handshake:
         # Another's session looks like none.
         if session is None or not session.belongs_to(arrival.principal, arrival.server):
             return failure(404, INVALID_REQUEST, "Session not found")
-        state = self._sessions.use(session, anyio.current_time())
+        state = self._sessions.use(session, time.monotonic())
         if state is None:
             return failure(404, INVALID_REQUEST, "Session not found")
         return session, state
@@ -124,7 +124,7 @@ class Handshake:
 
     def state_of(self, session: Session) -> State | None:
         """The state of a session that is used now; None if it is over."""
-        return self._sessions.use(session, anyio.current_time()) if session.expires > time.time() else None
+        return self._sessions.use(session, time.monotonic()) if session.expires > time.time() else None
 
     async def _open(self, arrival: Arrival, message: Mapping[str, Any], name: str | int) -> None:
         params = message.get("params") or {}
@@ -152,7 +152,7 @@ class Handshake:
             )
             if answer.message is None or "error" in answer.message:
                 return Reply(400, answer.message)
-            self._sessions.use(session, anyio.current_time())
+            self._sessions.use(session, time.monotonic())
             shown = (MCP_SESSION_ID_HEADER.encode("ascii"), session.sealed(arrival.seal).encode("ascii"))
             return Reply(200, answer.message, (shown,))
 
@@ -252,7 +252,7 @@ class Handshake:
                 tasks.cancel_scope.cancel()
         finally:
             state.end_stream = None
-            state.used = anyio.current_time()
+            state.used = time.monotonic()
             self._streams.close(waiting)
 
     def _visit(self, arrival: Arrival, session: Session, state: State, line: Line) -> Visit:

@@ -36,8 +36,9 @@ async def test_an_answer_that_comes_right_behind_a_question_does_not_make_it_ano
 
     async def call(who: FakeCounterpart, request_id: int) -> None:
         async with under_way.call(who) as mine:
-            with mine.request(request_id):
-                await wire.send_raw_request("tools/call", {}, {"request_id": request_id, "timeout": 5})
+            mine.asks(request_id)
+            await wire.send_raw_request("tools/call", {}, {"request_id": request_id, "timeout": 5})
+            mine.answered(request_id)
 
     async with anyio.create_task_group() as tasks:
         await tasks.start(wire.run, handled, handled)
@@ -125,13 +126,14 @@ async def test_a_server_cannot_say_itself_whose_stream_its_message_came_on() -> 
     under_way, shelf = UnderWay(), Shelf()
     shelf.whose = under_way.whose
     async with under_way.call(ANN) as call, under_way.call(BEN) as other:
-        with call.request(1), other.request(2):
-            marked = shelf.put(1, {"id": 7, **ASK})
-            mark = marked["params"]["_meta"]
-            forged = shelf.put(2, {"id": 8, "method": ASK["method"], "params": {"_meta": mark}})
-            assert forged["params"]["_meta"] != mark
-            bare, addressee = shelf.unmarked(forged["params"])
-            assert (bare, addressee and addressee.counterpart) == ({}, BEN)
-            bare, addressee = shelf.unmarked(marked["params"])
-            assert (bare, addressee and addressee.counterpart) == ({"message": "?"}, ANN)
-            assert shelf.unmarked(marked["params"])[1] is None  # each mark is good once
+        call.asks(1)
+        other.asks(2)
+        marked = shelf.put(1, {"id": 7, **ASK})
+        mark = marked["params"]["_meta"]
+        forged = shelf.put(2, {"id": 8, "method": ASK["method"], "params": {"_meta": mark}})
+        assert forged["params"]["_meta"] != mark
+        bare, addressee = shelf.unmarked(forged["params"])
+        assert (bare, addressee and addressee.counterpart) == ({}, BEN)
+        bare, addressee = shelf.unmarked(marked["params"])
+        assert (bare, addressee and addressee.counterpart) == ({"message": "?"}, ANN)
+        assert shelf.unmarked(marked["params"])[1] is None  # each mark is good once
