@@ -56,10 +56,6 @@ class ShortPost(Protocol):
 class ShortWay(Protocol):
     """Deals with requests whose head is known."""
 
-    def is_open(self) -> bool:
-        """Whether the next one may come this way. Never waits."""
-        ...
-
     async def serve(self, body: bytes, post: ShortPost) -> bool:
         """Answer a request; False, and nothing was done, for what has to go the long way."""
         ...

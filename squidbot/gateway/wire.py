@@ -5,7 +5,7 @@ import contextlib
 import logging
 import socket
 from collections.abc import Callable, Coroutine, Iterator
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 from urllib.parse import unquote
 
@@ -50,7 +50,7 @@ class BoundedProtocol(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self._in_head = True
-        self._raw = self._head = 0
+        self._raw = self._head = self._read = self._since = 0
         self._is_deaf = False
         self.leaving: set[Callable[[], object]] = set()
         self._known: _Known | None = None
@@ -69,7 +69,9 @@ class BoundedProtocol(HttpToolsProtocol):
         if self._is_deaf:
             return
         # Two counts: a line without end never comes to the parser's callbacks, and a head that came at once is over here.
-        self._raw += len(data)
+        self._read = len(data)
+        self._raw += self._read
+        self._since += self._read
         super().data_received(data)
         if self._in_head and self._raw > MAX_HEAD and not self.transport.is_closing():
             self._refuse_head()
@@ -77,13 +79,15 @@ class BoundedProtocol(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         super().on_message_begin()
         self._head = 0
+        self._since = self._read
         self._expect()
 
     def on_headers_complete(self) -> None:
         self._in_head = False
-        self._head = len(self.url) + sum(len(name) + len(value) + _AROUND for name, value in self.headers)
-        if self._head > MAX_HEAD:
-            raise _TooLarge
+        if self._since > MAX_HEAD:  # else it cannot be too large, with whatever came beside it
+            self._head = len(self.url) + sum(len(name) + len(value) + _AROUND for name, value in self.headers)
+            if self._head > MAX_HEAD:
+                raise _TooLarge
         may_be_short = self._may_be_short()
         if may_be_short and self._known is not None and self._known.is_for(self.url, self.headers):
             cycle: Any = ShortCycle(self, self._known.way, self.scope, self.url)
@@ -92,7 +96,7 @@ class BoundedProtocol(HttpToolsProtocol):
         scope: Any = self.scope
         scope[LEAVING] = self.leaving
         if may_be_short:
-            scope[WALLS], scope[LEARN] = [], partial(self._learn, self.url, self.headers)
+            scope[WALLS], scope[LEARN] = [], partial(self.learn, self.url, self.headers)
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
@@ -112,17 +116,15 @@ class BoundedProtocol(HttpToolsProtocol):
             and self.parser.should_keep_alive()
             and not self.expect_100_continue
             and self._is_idle()
-            and self._announced() <= _SHORT
-            and max(len(self.connections), len(self.tasks)) < _MOST_CONNECTIONS
+            and len(self.connections) < _MOST_CONNECTIONS
+            and len(self.tasks) < _MOST_CONNECTIONS
         )
 
-    def _announced(self) -> int:
-        """How long the body will be; more than may be, if that is not told."""
-        size = next((value for name, value in self.headers if name == b"content-length"), b"")
-        return int(size) if size.isdigit() and len(size) < 10 else _SHORT + 1
-
-    def _learn(self, url: bytes, headers: list[tuple[bytes, bytes]], way: ShortWay) -> None:
-        self._known = _Known(url, headers, way)
+    def learn(self, url: bytes, headers: list[tuple[bytes, bytes]], way: ShortWay) -> None:
+        """From now on, requests with this head go that way."""
+        sizes = [place for place, (name, _) in enumerate(headers) if name == b"content-length"]
+        if len(sizes) == 1:
+            self._known = _Known(url, headers, sizes[0], way)
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
         task = self.loop.create_task(work)
@@ -193,17 +195,29 @@ class BoundedProtocol(HttpToolsProtocol):
 
 
 class _Known:
-    """A head that came all the way a moment ago, and the short way for others like it."""
+    """A head that came all the way a moment ago, and the short way for others like it, of whatever length their bodies are."""
 
-    __slots__ = ("_headers", "_url", "way")
+    __slots__ = ("_after", "_before", "_size", "_url", "way")
 
-    def __init__(self, url: bytes, headers: list[tuple[bytes, bytes]], way: ShortWay) -> None:
+    def __init__(self, url: bytes, headers: list[tuple[bytes, bytes]], size: int, way: ShortWay) -> None:
         self._url = url
-        self._headers = _but_length(headers)
+        self._size = size
+        self._before, self._after = headers[:size], headers[size + 1 :]
         self.way = way
 
     def is_for(self, url: bytes, headers: list[tuple[bytes, bytes]]) -> bool:
-        return url == self._url and _but_length(headers) == self._headers and self.way.is_open()
+        at = self._size
+        if len(headers) <= at:
+            return False
+        name, size = headers[at]
+        return (
+            name == b"content-length"
+            and len(size) <= len(str(_SHORT))
+            and int(size) <= _SHORT
+            and headers[:at] == self._before
+            and headers[at + 1 :] == self._after
+            and url == self._url
+        )
 
 
 class ShortCycle:
@@ -252,12 +266,9 @@ class ShortCycle:
             await protocol.flow.drain()
         if self.disconnected:
             return
-        lines = [STATUS_LINE[200]]
-        for name, value in protocol.server_state.default_headers:
-            lines += (name, b": ", value, b"\r\n")
-        lines += (_STANDING, b"content-length: ", str(len(body)).encode(), b"\r\n")
-        lines += (b"\r\n" if self.keep_alive else b"connection: close\r\n\r\n", body)
-        protocol.transport.write(b"".join(lines))
+        head = _head_of(protocol.server_state)
+        end = b"\r\n\r\n" if self.keep_alive else b"\r\nconnection: close\r\n\r\n"
+        protocol.transport.write(b"%b%d%b%b" % (head, len(body), end, body))
         self.response_started = self.response_complete = True
         if not self.keep_alive:
             protocol.transport.close()
@@ -287,6 +298,8 @@ class ShortCycle:
                 "raw_path": raw_path,
                 "query_string": query,
                 LEAVING: self.leaving,
+                WALLS: [],
+                LEARN: partial(protocol.learn, self._url, scope["headers"]),
             }
             self._long = RequestResponseCycle(
                 scope=scope,
@@ -319,8 +332,15 @@ _JSON = (b"content-type", b"application/json")
 _STANDING = b"".join(name + b": " + value + b"\r\n" for name, value in (_JSON, *STANDING_HEADERS))
 
 
-def _but_length(headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
-    return [pair for pair in headers if pair[0] != b"content-length"]
+@lru_cache(maxsize=1)
+def _written_head(headers: tuple[tuple[bytes, bytes], ...]) -> bytes:
+    lines = (name + b": " + value + b"\r\n" for name, value in headers)
+    return b"".join((STATUS_LINE[200], *lines, _STANDING, b"content-length: "))
+
+
+def _head_of(state: uvicorn.server.ServerState) -> bytes:
+    """How every answer begins, up to its length; it changes once a second, with the date."""
+    return _written_head(tuple(state.default_headers))
 
 
 class HTTPServer(uvicorn.Server):

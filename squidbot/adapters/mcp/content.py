@@ -2,7 +2,7 @@
 
 import base64
 import binascii
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from squidbot.core.domain.content import AudioContent, BinaryContent, Content, ImageContent, TextContent
@@ -63,7 +63,7 @@ def rendered_prompt(raw: Mapping[str, Any]) -> RenderedPrompt:
 
 def content_of(block: Any) -> Content:
     """One block, whatever it is."""
-    if not isinstance(block, Mapping):
+    if not isinstance(block, dict):
         return _note("a block that is no object", block)
     match block.get("type"):
         case "text":
@@ -89,8 +89,8 @@ def content_of(block: Any) -> Content:
 def _contents(listed: Any) -> tuple[Content, ...]:
     if listed is None:
         return ()
-    if isinstance(listed, Sequence) and not isinstance(listed, str | bytes):
-        return tuple(content_of(block) for block in listed)
+    if isinstance(listed, list):
+        return tuple([content_of(block) for block in listed])
     return (_note("content that is no list", listed),)
 
 

@@ -1,6 +1,7 @@
 """A span for each call, and the set-up of OpenTelemetry where the environment asks for it."""
 
 import os
+import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 
@@ -11,6 +12,8 @@ from opentelemetry.trace import SpanKind
 from squidbot.core.domain.audit import ToolCall
 
 _ASKED = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT")
+_LOOK = 1.0
+"""Seconds between two looks at whether somebody has begun to listen."""
 _NOBODY_LISTENS: AbstractContextManager[object] = nullcontext()
 
 
@@ -19,10 +22,16 @@ class OpenTelemetryTracing:
 
     def __init__(self) -> None:
         self._tracer = trace.get_tracer("squidbot")
+        self._looked = float("-inf")
+        self._is_heard = False
 
     def span(self, call: ToolCall) -> AbstractContextManager[object]:
         """The time of one call, under whatever span is current."""
-        if isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider):
+        now = time.monotonic()
+        if not self._is_heard and now - self._looked > _LOOK:
+            self._looked = now
+            self._is_heard = not isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider)
+        if not self._is_heard:
             return _NOBODY_LISTENS
         attributes = {
             "mcp.method.name": "tools/call",

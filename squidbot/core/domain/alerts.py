@@ -138,7 +138,9 @@ class AlertWatch:
         rate, least, seconds = self._thresholds.error_rate
         if len(self._ends) > _MOST_KEYS:
             self._ends.clear()
-        ends = self._ends.setdefault(record.server, _Ends(most=max(10 * least, 1_000)))
+        ends = self._ends.get(record.server)
+        if ends is None:
+            ends = self._ends[record.server] = _Ends(most=max(10 * least, 1_000))
         calls, failed = ends.after(now, seconds, failed=record.outcome in ("tool_error", "server_error", "timeout"))
         if calls >= least and failed >= rate * calls:
             message = f"{failed} of {calls} calls to server {record.server!r} failed within {seconds:g} s"

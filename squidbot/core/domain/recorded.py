@@ -160,11 +160,16 @@ def _is_short(block: Content) -> bool:
 
 def _is_small(value: Any) -> bool:
     """Whether it is plain to see that nothing has to be cut: a few words and numbers, as most arguments are."""
-    return (
-        isinstance(value, dict)
-        and len(value) <= _FEW
-        and all(type(part) in _NUMBERS or (type(part) is str and len(part) <= LIMIT) for part in value.values())
-    )
+    if not isinstance(value, dict) or len(value) > _FEW:
+        return False
+    for part in value.values():  # not by `all`: this is asked at every call
+        kind = type(part)
+        if kind is not str:
+            if kind not in _NUMBERS:
+                return False
+        elif len(part) > LIMIT:
+            return False
+    return True
 
 
 class _Room:

@@ -172,6 +172,8 @@ class Admission:
             # Not remembered: one that another process makes in a moment must be good at once.
             self._known.pop(name, None)
             return None
+        if known is not None and known[0] == record:
+            record = known[0]  # the same one, so that who was let in by it sees at once that nothing has changed
         if len(self._known) >= _MOST_KNOWN:
             self._known.clear()
         self._known[name] = (record, now)

@@ -27,7 +27,7 @@ from squidbot.core.services.door import AgentMCPService
 from squidbot.core.services.hub import Hub
 from squidbot.core.services.permissions import Permissions
 from squidbot.core.services.refusals import Refusals
-from squidbot.gateway.mcp.exchange import Reply, reply
+from squidbot.gateway.mcp.exchange import Company, Reply, reply
 from squidbot.gateway.mcp.handshake import Handshake
 from squidbot.gateway.mcp.lists import Lists
 from squidbot.gateway.mcp.parked import Parked
@@ -88,11 +88,13 @@ class MCPEndpoint:
         self._stateless = Stateless(self._reception, self._streams, self._options)
         self._stack = AsyncExitStack()
         self._tasks: TaskGroup | None = None
+        self._company: Company | None = None
 
     async def __aenter__(self) -> Self:
         async with AsyncExitStack() as stack:
             heard = stack.enter_context(self._hub.listen(TOPICS))
             self._tasks = await stack.enter_async_context(anyio.create_task_group())
+            self._company = Company(self._tasks)
             self._sessions.give_back = self._give_back
             self._parked.tasks = self._tasks
             self._tasks.start_soon(self._hear, heard)
@@ -155,7 +157,7 @@ class MCPEndpoint:
             self._seal = Seal(await self._key())
             self._rounds.seal = self._seal
         server = next(iter(_parts(scope)), None)
-        if self._tasks is None:
+        if self._company is None:
             raise RuntimeError("the endpoint is not open")
         arrival = Arrival(
             headers=_folded(scope["headers"]),
@@ -170,7 +172,7 @@ class MCPEndpoint:
             leaving=scope.get(LEAVING),
             walls=scope.get(WALLS),
             learn=scope.get(LEARN),
-            tasks=self._tasks,
+            company=self._company,
         )
         match scope["method"]:
             case "POST":

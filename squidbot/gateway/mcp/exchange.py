@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import Any, Protocol, TypeAlias
 
 import anyio
@@ -28,8 +29,8 @@ STREAM: Headers = (
 PING = b": ping\r\n\r\n"
 _BREATH = 1.0
 """Seconds in which an answer is just waited for, where we are told that a client leaves."""
-_SHORT_BREATH = 0.05
-"""And where nobody tells us."""
+_LOOK = 0.5
+"""Seconds between two looks at who has waited for so long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,42 +59,6 @@ class Post(Protocol):
     def leaving(self) -> set[Callable[[], object]] | None:
         """Callbacks for when the client hangs up, if somebody calls them."""
         ...
-
-
-class PostLine:
-    """Satisfies `Line`: what goes out on a POST's own stream, ahead of its answer."""
-
-    def __init__(self, beside: Callable[[], "Beside"], ask: Ask | None = None) -> None:
-        self._beside = beside
-        self._ask = ask
-
-    def notify(self, method: str, params: Mapping[str, Any] | None) -> bool:
-        message = {"jsonrpc": "2.0", "method": method, **({} if params is None else {"params": params})}
-        return self._beside().outbox.put(event(message))
-
-    async def settled(self) -> None:
-        """What was told is in the same outbox as the answer will be."""
-
-    async def ask(self, method: str, params: Mapping[str, Any]) -> Mapping[str, Any] | None:
-        beside = self._beside()
-        if self._ask is None or beside.gone.is_set():
-            return None
-        answer: Mapping[str, Any] | None = None
-
-        def send(name: str) -> bool:
-            return beside.outbox.put(event({"jsonrpc": "2.0", "id": name, "method": method, "params": params}))
-
-        async with anyio.create_task_group() as tasks:
-
-            async def leave() -> None:
-                await beside.gone.wait()
-                tasks.cancel_scope.cancel()
-
-            tasks.start_soon(leave)
-            answer = await self._ask(send)
-            tasks.cancel_scope.cancel()
-        result = answer.get("result") if answer is not None else None
-        return result if isinstance(result, Mapping) else None
 
 
 class Beside:
@@ -142,36 +107,104 @@ async def reply(send: Send, answer: Reply) -> None:
     await send({"type": "http.response.body", "body": body})
 
 
+class Company:
+    """Begins something beside those exchanges that last: one timer for all of them, since nearly none does."""
+
+    def __init__(self, tasks: TaskGroup) -> None:
+        self.start = tasks.start_soon
+        self._alone: dict[Exchange, float] = {}
+        """In the order in which they began."""
+        self._timer: asyncio.TimerHandle | None = None
+
+    def watch(self, exchange: "Exchange", now: float) -> None:
+        """Look after one that begins, until `leave`."""
+        self._alone[exchange] = now
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(_LOOK, self._look)
+
+    def leave(self, exchange: "Exchange") -> None:
+        """It is over."""
+        self._alone.pop(exchange, None)
+
+    def _look(self) -> None:
+        loop = asyncio.get_running_loop()
+        due = loop.time() - _BREATH
+        late = [exchange for exchange, began in takewhile(lambda item: item[1] <= due, self._alone.items())]
+        for exchange in late:
+            del self._alone[exchange]
+            exchange.begin()
+        self._timer = loop.call_later(_LOOK, self._look) if self._alone else None
+
+
 class Exchange:
-    """A POST under way. Most are answered before anything but the answer has to be thought of: for those nothing is begun."""
+    """A POST under way, and the `Line` to whoever sent it.
+
+    Most are answered before anything but the answer has to be thought of: for those nothing is begun.
+    """
 
     def __init__(
         self,
         post: Post,
-        tasks: TaskGroup,
+        company: Company,
         *,
         patience: float,
         ask: Ask | None = None,
         ends_with_the_client: bool,
-        headers: Headers = (),
+        headers: Callable[[], Headers] = tuple,
     ) -> None:
         self._post = post
-        self._tasks = tasks
+        self._company = company
         self._patience = patience
+        self._ask = ask
         self._headers = headers
         self._ends_with_the_client = ends_with_the_client
+        self._began = 0.0
         self._answers: list[Reply] = []
         self._beside: Beside | None = None
-        self.line = PostLine(self._begin, ask)
         self.scope = anyio.CancelScope()
         """Of the work: cancelling it ends the exchange."""
+
+    # What goes out ahead of the answer, on the POST's own stream
+
+    def notify(self, method: str, params: Mapping[str, Any] | None) -> bool:
+        message = {"jsonrpc": "2.0", "method": method, **({} if params is None else {"params": params})}
+        return self.begin().outbox.put(event(message))
+
+    async def settled(self) -> None:
+        """What was told is in the same outbox as the answer will be."""
+
+    async def ask(self, method: str, params: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        beside = self.begin()
+        if self._ask is None or beside.gone.is_set():
+            return None
+        answer: Mapping[str, Any] | None = None
+
+        def send(name: str) -> bool:
+            return beside.outbox.put(event({"jsonrpc": "2.0", "id": name, "method": method, "params": params}))
+
+        async with anyio.create_task_group() as tasks:
+
+            async def leave() -> None:
+                await beside.gone.wait()
+                tasks.cancel_scope.cancel()
+
+            tasks.start_soon(leave)
+            answer = await self._ask(send)
+            tasks.cancel_scope.cancel()
+        result = answer.get("result") if answer is not None else None
+        return result if isinstance(result, Mapping) else None
+
+    # The answer
 
     async def answer(self, work: Awaitable[Reply], *, otherwise: Callable[[], Reply] | None = None) -> None:
         """Answer with what `work` comes to, which may send messages ahead of it; if it is cancelled, otherwise."""
         leaving = self._post.leaving
-        if leaving is not None:
-            leaving.add(self._begin)
-        later = asyncio.get_running_loop().call_later(_SHORT_BREATH if leaving is None else _BREATH, self._begin)
+        self._began = asyncio.get_running_loop().time()
+        if leaving is None:
+            self.begin()
+        else:
+            leaving.add(self.begin)
+            self._company.watch(self, self._began)
         try:
             with self.scope:
                 self._answers.append(await work)
@@ -183,19 +216,19 @@ class Exchange:
             elif self._answers:
                 await self._post.reply(self._answers[0])
         finally:
-            later.cancel()
             if leaving is not None:
-                leaving.discard(self._begin)
+                self._company.leave(self)
+                leaving.discard(self.begin)
             if self._beside is not None:
                 self._beside.scope.cancel()
         if self._beside is not None and self._beside.fault is not None:
             raise self._beside.fault
 
-    def _begin(self) -> Beside:
+    def begin(self) -> Beside:
         """From now on something may go out ahead of the answer, and a client that leaves is noticed."""
         if self._beside is None:
             self._beside = Beside()
-            self._tasks.start_soon(self._accompany, self._beside)
+            self._company.start(self._accompany, self._beside)
         return self._beside
 
     async def _accompany(self, beside: Beside) -> None:
@@ -213,9 +246,10 @@ class Exchange:
 
     async def _send(self, beside: Beside) -> None:
         send = self._post.send
-        first = await beside.outbox.take(self._patience)
+        waited = asyncio.get_running_loop().time() - self._began
+        first = await beside.outbox.take(max(self._patience - waited, 0.0))
         if first is not None:
-            await send({"type": "http.response.start", "status": 200, "headers": [*STREAM, *self._headers]})
+            await send({"type": "http.response.start", "status": 200, "headers": [*STREAM, *self._headers()]})
             await _stream(send, beside.outbox, first, patience=self._patience, last=self._answers)
         elif self._answers:
             await self._post.reply(self._answers[0])

@@ -172,13 +172,13 @@ class Handshake:
         """Answer a request on `post`, which has the head of `arrival`; the walls that it did not pass hear of it."""
         exchange = Exchange(
             post,
-            arrival.tasks,
+            arrival.company,
             patience=self._options.patience,
             ask=partial(self._sessions.answer, session.id),
             ends_with_the_client=False,
-            headers=_session_header(arrival),
+            headers=partial(_session_header, arrival),
         )
-        visit = self._visit(arrival, session, state, exchange.line)
+        visit = self._visit(arrival, session, state, exchange)
         method, params = message["method"], message.get("params")
         served: Awaitable[dict[str, Any]]
         if arrival.door.passes(method):

@@ -5,14 +5,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, TypeAlias
 
-from anyio.abc import TaskGroup
 from mcp.server.runner import modern_error_data
 from mcp.shared.inbound import ERROR_CODE_HTTP_STATUS
 from mcp_types import INVALID_REQUEST
 from starlette.types import Receive, Send
 
 from squidbot.core.domain.members import Principal
-from squidbot.gateway.mcp.exchange import Headers, Reply, reply
+from squidbot.gateway.mcp.exchange import Company, Headers, Reply, reply
 from squidbot.gateway.mcp.seal import Seal
 from squidbot.gateway.mcp.server import DoorServer
 from squidbot.gateway.walls import ShortWay, Wall
@@ -43,7 +42,7 @@ class Arrival:
     """Those that it has passed, if another one like it may take the short way."""
     learn: Callable[[ShortWay], None] | None
     """Takes that way, for the next requests of this connection with the same head."""
-    tasks: TaskGroup
+    company: Company
     """For what goes on beside the request, and ends with it."""
 
     @property

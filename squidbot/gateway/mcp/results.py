@@ -22,7 +22,7 @@ _TEXTS: Mapping[str, tuple[str, ...]] = {
 
 def call_result(result: ToolResult, *, modern: bool) -> dict[str, Any]:
     """A tool's answer."""
-    said = result.raw if isinstance(result.raw, Mapping) else {}
+    said = result.raw or {}
     if modern and asks_for_input(said):
         return dict(said)
     wire = {
@@ -31,11 +31,11 @@ def call_result(result: ToolResult, *, modern: bool) -> dict[str, Any]:
     wire["content"] = _blocks(said.get("content"), result.content)
     structured = said.get("structuredContent") if said else result.structured
     # A mismatch with the tool's own schema took it out, and the handshake era knows objects only.
-    if result.structured is not None and structured is not None and (modern or isinstance(structured, Mapping)):
+    if result.structured is not None and structured is not None and (modern or isinstance(structured, dict)):
         wire["structuredContent"] = structured
     if result.is_error or "isError" in said:
         wire["isError"] = result.is_error
-    meta = dict(said["_meta"]) if isinstance(said.get("_meta"), Mapping) else {}
+    meta = dict(said["_meta"]) if isinstance(said.get("_meta"), dict) else {}
     if result.failure is not None and result.failure.retry_after is not None:
         meta["retry_after"] = result.failure.retry_after
     return _enveloped(wire, meta, modern=modern)
@@ -99,10 +99,11 @@ def _blocks(said: Any, content: tuple[Content, ...]) -> list[Any]:
 
 
 def _is_valid(block: Any) -> bool:
-    if not isinstance(block, Mapping) or not all(
-        isinstance(block.get(key), Mapping | None) for key in ("annotations", "_meta")
-    ):
+    if not isinstance(block, dict):
         return False
+    for key in ("annotations", "_meta"):
+        if key in block and not isinstance(block[key], dict | None):
+            return False
     kind = block.get("type")
     if kind == "resource":
         inner = block.get("resource")

@@ -75,8 +75,8 @@ class Stateless:
     async def _answer(
         self, arrival: Arrival, message: Mapping[str, Any], name: str | int, verdict: InboundModernRoute
     ) -> None:
-        exchange = Exchange(arrival, arrival.tasks, patience=self._options.patience, ends_with_the_client=True)
-        visit = self._visit(arrival, verdict, exchange.line)
+        exchange = Exchange(arrival, arrival.company, patience=self._options.patience, ends_with_the_client=True)
+        visit = self._visit(arrival, verdict, exchange)
         method, params = message["method"], message.get("params")
         if arrival.door.passes(method):
             served = arrival.door.answer(visit, method, params)

@@ -13,6 +13,7 @@ import pytest
 from squidbot.core.domain.audit import RecordFilter
 from squidbot.core.domain.callers import Caller
 from squidbot.core.domain.roles import MCPToolMapper
+from squidbot.core.services import admission
 from squidbot.gateway import wire
 from squidbot.gateway.draining import Draining
 from squidbot.gateway.mcp.endpoint import MCPEndpoint
@@ -123,6 +124,24 @@ async def test_a_token_that_is_revoked_is_refused_at_once(place: Place) -> None:
     await place.house.admission.revoke(ROOT, place.token.split("_")[1])
     assert (await place.call()).status_code == 401
     assert len(place.house.push.calls) == 2
+
+
+async def test_a_token_is_looked_up_again_once_in_a_while_and_then_the_way_is_short_again(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is known gets old; to look again must not cost those who come later the short way."""
+    _text(await place.call())
+    _text(await place.call())
+    assert len(place.short) == 1
+    with monkeypatch.context() as old:
+        old.setattr(admission, "_STALE", 0.0)
+        _text(await place.call())
+    assert len(place.short) == 1
+    _text(await place.call())
+    _text(await place.call())
+    records = await all_of(place.house.store, RecordFilter(kind="call"))
+    assert [record.outcome for record in records] == ["ok"] * 5
+    assert len(place.short) == 3
 
 
 async def test_a_role_that_loses_its_tools_is_refused_at_once(place: Place) -> None:
