@@ -323,7 +323,9 @@ class Supervisor:
                 return Catalogue.of(known, config)
 
         lists = [known.tools, known.prompts, known.resources, known.templates]
-        catalogue = await apart(taken_in) if weight(lists, _HEAVY) > _HEAVY else taken_in()
+        # What the stateless era has in its lists may need to be loaded first, which takes long as well.
+        takes_long = known.era == "modern" or weight(lists, _HEAVY) > _HEAVY
+        catalogue = await apart(taken_in) if takes_long else taken_in()
         self._apply(known, catalogue if self.config is config else None)
 
     def _apply(self, known: Remembered, catalogue: Catalogue | None = None) -> None:
