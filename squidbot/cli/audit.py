@@ -28,6 +28,7 @@ from squidbot.core.domain.audit import (
 )
 from squidbot.core.domain.callers import OPERATOR
 from squidbot.core.domain.shapes import verification_json
+from squidbot.core.domain.text import visible
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _SHOWN = 60
@@ -172,11 +173,12 @@ def export(call: Invocation, /, form: str, file: Path | None, **wanted: Any) -> 
 
     async def ask(target: TextIO) -> int:
         line, count = _LINES[form], 0
+        shown = visible if target.isatty() else str
         async with call.store() as store:
             if form == "csv":
                 target.write(_csv_line(RECORD_COLUMNS))
             async for record in store.records(only):
-                target.write(line(record))
+                target.write(shown(line(record)))
                 count += 1
         return count
 
@@ -238,7 +240,8 @@ def _filter(
 def _show_lines(call: Invocation, records: list[ToolExecution]) -> None:
     for record in records:
         if call.json:
-            call.output.write(json.dumps(record_json(record), ensure_ascii=False))
+            text = json.dumps(record_json(record), ensure_ascii=False)
+            call.output.write(visible(text) if call.output.on_terminal else text)
         else:
             time, role, tool, outcome, duration, arguments, identity = _row(record)
             line = f"{time}  {role:<20} {tool:<36} {outcome:<12} {duration:>7} ms  {arguments}  {identity}"

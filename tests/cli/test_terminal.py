@@ -171,3 +171,16 @@ def test_json_on_a_terminal_is_json_alone(plain: Path) -> None:
     code, shown = on_terminal("servers", "list", "--json")
     assert code == 0
     assert json.loads(shown)[0]["name"] == "plain"
+
+
+@pytest.mark.parametrize(
+    "command", [["audit", "export"], ["audit", "export", "--format", "csv"], ["--json", "audit", "tail"]]
+)
+@pytest.mark.requirement("E-06")
+def test_what_a_record_has_of_foreign_words_moves_no_cursor(command: list[str], plain: Path) -> None:
+    """JSON escapes some control characters and leaves others as they are."""
+    on_terminal("tools", "call", "mcp_plain_echo", "--args", json.dumps({"text": "\x1b[31m \x9b31m \u202edesrever"}))
+    code, shown = on_terminal(*command)
+    assert code == 0
+    assert "echo" in shown
+    assert [character for character in "\x9b\u202e" if character in shown] == []
