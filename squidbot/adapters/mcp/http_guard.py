@@ -8,6 +8,7 @@ before it is handed on (`http_answers.py`).
 
 import json
 from collections import Counter
+from contextvars import ContextVar
 from typing import Any
 
 import anyio
@@ -34,6 +35,8 @@ _FAREWELL = 2.0
 _LONGEST_ID = 4_096
 _MOST_RESUMED = 60
 """How often one event's stream is taken up again: the SDK itself would do so for ever."""
+_asked: ContextVar[RequestId] = ContextVar("asked")
+"""The request that a task of the SDK's is for: it takes up the stream again itself, and would take any answer for its own."""
 
 
 class HTTPGuard(httpx2.AsyncBaseTransport):
@@ -81,6 +84,7 @@ class HTTPGuard(httpx2.AsyncBaseTransport):
 
     async def _call(self, request: httpx2.Request, request_id: RequestId) -> httpx2.Response:
         scope = self._in_flight[request_id] = anyio.CancelScope()
+        _asked.set(request_id)
         try:
             with scope:
                 return await self._answer(request, request_id)
@@ -207,7 +211,7 @@ class HTTPGuard(httpx2.AsyncBaseTransport):
         except Exception as error:  # noqa: BLE001 - raised into the SDK it would end every neighbour
             return httpx2.Response(502, text=describe(error, where(request.url)))
         if response.status_code < 300 and media_type(response) == "text/event-stream":
-            return self._stream(request, response, None)
+            return self._stream(request, response, None if resumed is None else _asked.get(None))
         await response.aclose()
         return _response(max(response.status_code, 400), response.headers, b"")
 
@@ -230,8 +234,9 @@ def _not_json(kind: str) -> str:
 
 
 def _response(status: int, headers: httpx2.Headers, body: bytes) -> httpx2.Response:
+    # As they came: not all of them can be written anew.
     kept = [
-        (name, value) for name, value in headers.multi_items() if name not in ("content-length", "transfer-encoding")
+        (name, value) for name, value in headers.raw if name.lower() not in (b"content-length", b"transfer-encoding")
     ]
     return httpx2.Response(status, headers=kept, content=body)
 

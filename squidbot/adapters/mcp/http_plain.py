@@ -12,6 +12,7 @@ import anyio
 import httpx2
 
 from squidbot.adapters.mcp.network import DEFAULT_PORTS, Origin, Refused, origin_of, public_address, tls, where
+from squidbot.adapters.mcp.turns import Turns
 
 SIGN_IN_FAILED = "squidbot.sign_in_failed"
 """The extension by which a sign-in that failed, itself no part of the transport, has its request fail with its error."""
@@ -99,9 +100,11 @@ async def read_body(response: httpx2.Response, limit: int) -> bytes:
     """The whole body, decoded. Raises Refused past `limit` bytes, and what the transport raises."""
     parts: list[bytes] = []
     size = 0
+    turns = Turns()
     assert isinstance(response.stream, httpx2.AsyncByteStream)
     try:
         async for part in response.stream:
+            await turns.pause()  # what is at hand already never waits for anything, and may be in many pieces
             size += len(part)
             if size > limit:
                 raise Refused(f"answer larger than {limit / 1_000_000:g} MB (limit {limit} bytes)")

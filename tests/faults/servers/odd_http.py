@@ -40,6 +40,11 @@ class OddHttp(Server):
             case "small_chunks":
                 exchange.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n" + _JSON + b"\r\n")
                 exchange.send(b"".join(b"1;x=y\r\n" + bytes([byte]) + b"\r\n" for byte in good) + b"0\r\n\r\n")
+            case "tiny_chunks":
+                exchange.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n" + _JSON + b"\r\n")
+                exchange.send(b"1\r\n \r\n" * 200_000 + b"%x\r\n" % len(good) + good + b"\r\n0\r\n\r\n")
+            case "latin_head":
+                exchange.send(b"HTTP/1.1 200 OK\r\nX-Place: K\xf6ln\r\n" + _JSON + length + good)
             case "endless_trailer":
                 exchange.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n" + _JSON + b"\r\n")
                 exchange.send(b"%x\r\n" % len(good) + good + b"\r\n0\r\n")
