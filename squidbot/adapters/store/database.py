@@ -37,6 +37,11 @@ class Database(Protocol):
         """What a query ends with, to keep others from the rows it found until the transaction ends."""
         ...
 
+    @property
+    def insert(self) -> str:
+        """How rows are put in; a row that cannot be there ends the whole transaction."""
+        ...
+
     def using(self, index: str) -> str:
         """What follows a table's name in a query that is to go by this index."""
         ...

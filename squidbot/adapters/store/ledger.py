@@ -65,8 +65,8 @@ class Ledger:
             return None
         if not self._registered:
             self._register()
-        _insert(self.connection, INTENTS, INTENT_COLUMNS, self._intents)
-        _insert(self.connection, RECORDS, RECORD_COLUMNS, self._records)
+        _insert(self.connection, self._database, INTENTS, INTENT_COLUMNS, self._intents)
+        _insert(self.connection, self._database, RECORDS, RECORD_COLUMNS, self._records)
         self._records, self._intents = [], []
         run(
             self.connection,
@@ -134,8 +134,8 @@ def append(
     try:
         moved = run(connection, _MOVE_ON, (sequence, digest, chain, behind.sequence, behind.hash, behind.first_hash))
         if moved:
-            _insert(connection, INTENTS, INTENT_COLUMNS, intents)
-            _insert(connection, RECORDS, RECORD_COLUMNS, records)
+            _insert(connection, database, INTENTS, INTENT_COLUMNS, intents)
+            _insert(connection, database, RECORDS, RECORD_COLUMNS, records)
         run(connection, "COMMIT" if moved else "ROLLBACK")
     except BaseException:
         rolled_back(connection)
@@ -158,16 +158,18 @@ def hash_at(connection: Connection, chain: str, sequence: int) -> str | None:
     return None
 
 
-def _insert(connection: Connection, table: str, columns: tuple[str, ...], rows: Sequence[Row]) -> None:
+def _insert(
+    connection: Connection, database: Database, table: str, columns: tuple[str, ...], rows: Sequence[Row]
+) -> None:
     begin = 0
     while begin < len(rows):
         count = next(size for size in _AT_ONCE if size <= len(rows) - begin)
         values = [value for row in rows[begin : begin + count] for value in row]
-        run(connection, _insert_sql(table, columns, count), values)
+        run(connection, _insert_sql(database.insert, table, columns, count), values)
         begin += count
 
 
 @functools.cache
-def _insert_sql(table: str, columns: tuple[str, ...], count: int) -> str:
+def _insert_sql(insert: str, table: str, columns: tuple[str, ...], count: int) -> str:
     values = ", ".join([marks(len(columns))] * count)
-    return f"INSERT INTO {table} ({', '.join(columns)}) VALUES {values}"  # noqa: S608
+    return f"{insert} INTO {table} ({', '.join(columns)}) VALUES {values}"

@@ -25,6 +25,7 @@ class PostgresDatabase:
     begin = "BEGIN"
     snapshot = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY"
     locking = " FOR UPDATE"
+    insert = "INSERT"
 
     def __init__(self, url: URL, *, state: Path, lock_timeout: float) -> None:
         self.place = url.set(drivername="postgresql", query={}).render_as_string(hide_password=True)

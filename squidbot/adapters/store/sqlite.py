@@ -24,6 +24,8 @@ class SQLiteFile:
     begin = "BEGIN IMMEDIATE"
     snapshot = "BEGIN"
     locking = ""
+    # Plain INSERT keeps a copy of every page it changes, in a file of its own from 64 KB on, to undo one statement alone.
+    insert = "INSERT OR ROLLBACK"
 
     def __init__(self, path: Path, *, lock_timeout: float) -> None:
         self.path = path
