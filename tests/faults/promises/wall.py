@@ -2,21 +2,24 @@
 
 python -m tests.faults.promises.wall [--generated 100000]
 
-Nine roles x 27 tools x ten and more spellings, then made-up names, through the guarded door with real servers and a real
+Nine roles x 27 tools x ten and more spellings, then names that Hypothesis makes up, through the guarded door with real servers and a real
 record. Prints how many calls were tried, allowed and counted at a server; ends with 1 if one came through that must not.
 """
 
 import argparse
 import asyncio
+import itertools
 import json
 import os
-import random
 import sys
 import tempfile
 import unicodedata
 from collections import Counter
 from pathlib import Path
+from typing import Literal, TypeAlias
 
+from hypothesis import Phase, given, seed, settings
+from hypothesis import strategies as st
 from loguru import logger
 
 from squidbot import AgentMCPService, MCPToolMapper, SquidbotError, create_agent_service
@@ -24,6 +27,10 @@ from squidbot.config.documents import Document
 from squidbot.config.load import check_document
 from squidbot.core.domain.roles import shipped_roles
 from squidbot.core.domain.shipped_roles import SHIPPED
+
+Case: TypeAlias = tuple[str, str, str]
+"""A role, a server, a tool."""
+AT_ONCE = 2_000
 
 TOOLS = sorted(
     {(server, tool) for _, servers in SHIPPED.values() for server, tools in servers.items() for tool in tools}
@@ -55,29 +62,57 @@ def spellings(server: str, tool: str) -> list[tuple[str, str]]:
     ]
 
 
-def made_up(chance: random.Random) -> tuple[str, str, str]:
-    """A role, a server and a tool out of pieces of real ones."""
-    pieces = [
-        "git",
-        "github",
-        "jira",
-        "push",
-        "merge",
-        "_",
-        "*",
-        "?",
-        "[a-z]",
-        "\0",
-        "mcp_",
-        "GIT",
-        "operator",
-        "",
-        " ",
-    ]
-    pieces += [tool for _, tool in TOOLS]
-    some = ["".join(chance.choices(pieces, k=chance.randint(0, 3))) for _ in range(3)]
-    role = chance.choice([*SHIPPED, "operator", "admin", "auditor", some[0]])
-    return role, chance.choice(["git", "github", "jira", some[1]]), some[2]
+PIECES = [*("git", "github", "jira", "push", "merge", "_", "*", "?", "[a-z]", "\0", "mcp_", "GIT", "operator", "", " ")]
+PIECES += [tool for _, tool in TOOLS]
+ANY = st.text(st.characters(exclude_categories=()), max_size=24)
+"""Halves of surrogate pairs too."""
+BUILT = st.lists(st.sampled_from(PIECES), max_size=3).map("".join)
+FORMS: tuple[Literal["NFC", "NFD", "NFKC", "NFKD"], ...] = ("NFC", "NFD", "NFKC", "NFKD")
+
+
+@st.composite
+def misspelt(draw: st.DrawFn) -> str:
+    """A real tool's name with something put in, taken out, doubled or written otherwise."""
+    name = draw(st.sampled_from([tool for _, tool in TOOLS]))
+    place = draw(st.integers(0, len(name)))
+    match draw(st.integers(0, 4)):
+        case 0:
+            return name[:place] + draw(st.characters(exclude_categories=())) + name[place:]
+        case 1:
+            return name[: max(place - 1, 0)] + name[place:]
+        case 2:
+            return name[:place] + name[place:].swapcase()
+        case 3:
+            return unicodedata.normalize(draw(st.sampled_from(FORMS)), name[:place] + draw(ANY) + name[place:])
+        case _:
+            return name[:place] + name[max(place - 1, 0) :]
+
+
+TOOL_NAMES = st.one_of(misspelt(), BUILT, ANY, st.sampled_from([tool for _, tool in TOOLS]))
+SERVER_NAMES = st.one_of(
+    st.sampled_from(["git", "github", "jira"]), st.sampled_from(["git", "github", "jira"]), BUILT, ANY
+)
+ROLE_NAMES = st.one_of(
+    st.sampled_from([*SHIPPED]), st.sampled_from([*SHIPPED, "operator", "admin", "auditor"]), BUILT, ANY
+)
+
+
+def made_up(count: int) -> list[Case]:
+    """So many roles, servers and tools that Hypothesis thinks of, of which nearly each is another."""
+    found: list[Case] = []
+    for number in itertools.count():
+        if len(found) >= count:
+            return found[:count]
+
+        # A few thousand at a time: it keeps all that it has drawn in mind.
+        @seed(number)
+        @settings(max_examples=min(count - len(found), AT_ONCE), database=None, deadline=None, phases=[Phase.generate])
+        @given(st.tuples(ROLE_NAMES, SERVER_NAMES, TOOL_NAMES))
+        def draw(case: Case) -> None:
+            found.append(case)
+
+        draw()
+    raise AssertionError
 
 
 def noted(file: Path) -> list[str]:
@@ -108,14 +143,14 @@ async def main() -> int:
         limits = [{"role": role, "rate": "100000/s", "burst": 1_000_000} for role in SHIPPED]
         document = {"tools": {"mcp_servers": entries}, "limits": limits}
         document["alerts"] = {"rules": {"burst": {"enabled": False}, "refusals": {"enabled": False}}}
-        settings = check_document(Document(document, {}), source=None)
+        checked = check_document(Document(document, {}), source=None)
         tried, wrong, allowed = 0, [], Counter[tuple[str, str]]()
-        async with create_agent_service(settings) as door:
+        async with create_agent_service(checked) as door:
             for role in SHIPPED:
                 await door.initialize_agent_tools(role)
             cases = [(role, *name) for role in SHIPPED for server, tool in TOOLS for name in spellings(server, tool)]
-            chance = random.Random(8)
-            cases += [made_up(chance) for _ in range(options.generated)]
+            spelt = len(cases)
+            cases += made_up(options.generated)
             for start in range(0, len(cases), 256):
                 batch = cases[start : start + 256]
                 for case, passed in zip(
@@ -127,6 +162,7 @@ async def main() -> int:
                     if passed:
                         allowed[case[1], case[2]] += 1
         counted = Counter((server, tool) for server in entries for tool in noted(Path(folder, server)))
+    print(f"{spelt:,} spellings, {len(set(cases[spelt:])):,} different names that Hypothesis made up")
     print(f"tried {tried:,}, allowed {allowed.total():,}, counted at the servers {counted.total():,}")
     print(f"decided otherwise than the whitelist: {len(wrong)} {wrong[:3]}")
     print(f"servers saw exactly what was allowed: {counted == allowed}")
