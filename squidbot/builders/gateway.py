@@ -194,6 +194,7 @@ def build_gateway(
     parts = GatewayParts(
         desk=desk,
         admission=admission,
+        recorder=service.recorder,
         present=Present(admission),
         schemas=schemas,
         mcp=endpoint,

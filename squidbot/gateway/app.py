@@ -10,12 +10,14 @@ from squidbot.core.domain.errors import NotAllowed
 from squidbot.core.ports import SchemaCheck
 from squidbot.core.services.admission import Admission
 from squidbot.core.services.desk import Desk
+from squidbot.core.services.recording import Recorder
 from squidbot.gateway.answers import JSON, error, refusal
 from squidbot.gateway.api.application import API
 from squidbot.gateway.auth import METADATA, Auth, FindSession, Present, metadata
 from squidbot.gateway.bodies import Bodies
 from squidbot.gateway.guard import Guard
 from squidbot.gateway.hosts import HostRules
+from squidbot.gateway.strangers import Strangers
 
 _READ_ONLY = frozenset({"/healthz", "/readyz", "/metrics", METADATA})
 
@@ -29,6 +31,8 @@ class GatewayParts:
 
     desk: Desk
     admission: Admission
+    recorder: Recorder
+    """For what comes to nothing before anybody is let in."""
     present: Present
     """Who is being answered; it has to be watched meanwhile."""
     schemas: SchemaCheck
@@ -49,7 +53,7 @@ class GatewayParts:
 
 def create_app(parts: GatewayParts) -> ASGIApp:
     """All of it, behind the guard."""
-    return Guard(_Crossing(parts), parts.rules, on_fault=parts.on_fault)
+    return Guard(_Crossing(parts), parts.rules, on_fault=parts.on_fault, note=Strangers(parts.recorder).note)
 
 
 class _Crossing:

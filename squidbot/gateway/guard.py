@@ -1,8 +1,8 @@
 """The outermost wall: foreign hosts and origins, too many at once, and the headers that every answer carries."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeAlias
 
 import anyio
 from starlette.datastructures import MutableHeaders
@@ -11,6 +11,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from squidbot.gateway.answers import error
 from squidbot.gateway.hosts import HostRules
+from squidbot.gateway.strangers import Foreign
 from squidbot.gateway.walls import passed
 
 MOST_AT_ONCE = 2_000
@@ -37,14 +38,19 @@ _PREFLIGHT = {
     "Mcp-Protocol-Version, Mcp-Method, Mcp-Name",
     "Access-Control-Max-Age": "600",
 }
+Note: TypeAlias = Callable[[Foreign, Scope, str], Awaitable[None]]
+"""Puts on record what is foreign to us in a request, and what that says. Raises nothing."""
 _EXPOSED = "Mcp-Session-Id, WWW-Authenticate, Retry-After"
 
 
 class Guard:
     """Wraps the whole application. `on_fault` hears of what nobody expected; whoever asked hears only that it happened."""
 
-    def __init__(self, app: ASGIApp, rules: HostRules, *, on_fault: Callable[[BaseException], None]) -> None:
+    def __init__(
+        self, app: ASGIApp, rules: HostRules, *, on_fault: Callable[[BaseException], None], note: Note
+    ) -> None:
         self._app = app
+        self._note = note
         self._rules = rules
         self._allows_host = lru_cache(maxsize=256)(rules.allows_host)
         self._on_fault = on_fault
@@ -57,7 +63,7 @@ class Guard:
         if scope["type"] != "http":
             return
         hosts, origins = _named(scope, b"host"), _named(scope, b"origin")
-        refused = self._refused(scope, hosts, origins)
+        refused = await self._refused(scope, hosts, origins)
         shared = self._shared_with(scope, hosts[0], origins[0]) if origins and refused is None and hosts else None
         answer = _Answer(send, shared)
         if shared is not None and _is_preflight(scope):
@@ -88,13 +94,15 @@ class Guard:
         del work
         self.open -= 1
 
-    def _refused(self, scope: Scope, hosts: list[str], origins: list[str]) -> Response | None:
+    async def _refused(self, scope: Scope, hosts: list[str], origins: list[str]) -> Response | None:
         if scope["path"] in PROBES:
             return None
         if len(hosts) != 1 or not self._allows_host(hosts[0]):
+            await self._note("host", scope, ", ".join(hosts))
             hint = "Add the name to 'gateway.allowed_hosts' in the settings, if it is one of this gateway's."
             return error(421, "foreign_host", "this gateway does not answer by that name", hint=hint)
         if len(origins) > 1 or (origins and not self._rules.allows_origin(origins[0], hosts[0])):
+            await self._note("origin", scope, ", ".join(origins))
             hint = (
                 "Add the origin to 'gateway.allowed_origins' in the settings, if its pages may speak to this gateway."
             )

@@ -14,6 +14,7 @@ from squidbot.gateway.bodies import LARGEST
 from squidbot.gateway.hosts import HostRules, split_host
 from tests.fixtures.house import House, client
 from tests.fixtures.running import until
+from tests.fixtures.trail import all_of
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("G-01")]
 
@@ -63,7 +64,8 @@ async def test_only_allowed_pairs_of_host_and_origin_pass(bind: str, host: str, 
         await send({"type": "http.response.start", "status": 200, "headers": []})
         await send({"type": "http.response.body", "body": b""})
 
-    app = guard.Guard(inside, BINDS[bind], on_fault=seen.append)
+    noted: list[str] = []
+    app = guard.Guard(inside, BINDS[bind], on_fault=seen.append, note=_noting(noted))
     headers = [(b"host", host.encode())]
     if origin is not None:
         headers.append((b"origin", origin.encode()))
@@ -75,6 +77,14 @@ async def test_only_allowed_pairs_of_host_and_origin_pass(bind: str, host: str, 
         assert (b"access-control-allow-origin" in shown) <= (expected == 200 and origin is not None)
         assert b"access-control-allow-credentials" not in shown
     assert len(seen) == (3 if expected == 200 else 0)
+    assert noted == {200: [], 403: ["origin"] * 3, 421: ["host"] * 3}[expected]
+
+
+def _noting(noted: list[str]) -> guard.Note:
+    async def note(which: str, scope: Scope, said: str) -> None:
+        noted.append(which)
+
+    return note
 
 
 async def _asked(app: ASGIApp, path: str, headers: list[tuple[bytes, bytes]], method: str = "GET") -> list[Message]:
@@ -90,14 +100,73 @@ async def _asked(app: ASGIApp, path: str, headers: list[tuple[bytes, bytes]], me
     return sent
 
 
+async def test_who_comes_by_a_foreign_name_or_page_is_on_record(tmp_path: Path) -> None:
+    """T5: whoever looks at the trail sees that somebody tries; what they sent along stays out of it."""
+    house = House(tmp_path)
+    async with house.serve() as url, client(url) as stranger:
+        token = f"sqb_0123456789ab_{'0' * 64}"
+        asks = {"Authorization": f"Bearer {token}", "Cookie": f"session={token}"}
+        foreign = {"host": "evil.example", "origin": f"http://ada:{token}@evil.example"}
+        for path, header in (("/mcp/x?token=", "host"), ("/api/v1/", "origin"), ("/mcp/", "origin"), ("/", "host")):
+            answer = await stranger.post(path + token, headers={**asks, header: foreign[header]})
+            assert answer.status_code == {"host": 421, "origin": 403}[header]
+        assert (await stranger.get("/mcp", headers={"Host": "x" * 60_000})).status_code == 421
+        asked = {"Origin": foreign["origin"], "Access-Control-Request-Method": "POST"}
+        assert (await stranger.options("/mcp", headers=asked)).status_code == 403
+        records = await all_of(house.store)
+    assert [(one.kind, one.outcome, one.origin, one.role) for one in records] == [
+        ("request", "refused", origin, "") for origin in ("mcp", "api", "mcp", "dashboard", "mcp", "mcp")
+    ]
+    assert [json.loads(one.arguments) for one in records] == [
+        {which: name, "address": "127.0.0.1"}
+        for which, name in (
+            ("host", "evil.example"),
+            ("origin", "evil.example"),
+            ("origin", "evil.example"),
+            ("host", "evil.example"),
+            ("host", "(60000 characters)"),
+            ("origin", "evil.example"),
+        )
+    ]
+    assert records[0].error_message == "this gateway does not answer by that name"
+    assert records[1].error_message == "pages of that origin may not speak to this gateway"
+    assert token not in repr(records)
+
+
+async def test_a_flood_of_strangers_fills_no_disk_and_hides_no_other(tmp_path: Path) -> None:
+    """They need no token to come; a page that tries to get in is seen all the same."""
+    house = House(tmp_path)
+    async with house.serve() as url, client(url) as stranger:
+        for _ in range(200):
+            assert (await stranger.get("/mcp", headers={"Host": "lb.example"})).status_code == 421
+        assert (await stranger.get("/mcp", headers={"Origin": "http://evil.example"})).status_code == 403
+        assert (await stranger.get("/mcp")).status_code == 401
+        records = await all_of(house.store)
+    kept = [json.loads(record.arguments) for record in records]
+    assert 20 <= sum("host" in one for one in kept) <= 25
+    assert [one["origin"] for one in kept if "origin" in one] == ["http://evil.example"]
+    assert records[-1].kind == "sign_in"
+
+
+async def test_who_cannot_be_recorded_is_refused_all_the_same(tmp_path: Path) -> None:
+    """The wall does not lean on the record."""
+    house = House(tmp_path)
+    async with house.serve() as url, client(url) as stranger:
+        await house.store.__aexit__(None, None, None)
+        assert (await stranger.get("/mcp", headers={"Host": "evil.example"})).status_code == 421
+        assert (await stranger.get("/mcp", headers={"Origin": "http://evil.example"})).status_code == 403
+
+
 async def test_two_hosts_or_two_origins_are_none() -> None:
     """What two readers could understand in two ways is refused."""
-    app = guard.Guard(_never, HERE, on_fault=lambda fault: None)
+    noted: list[str] = []
+    app = guard.Guard(_never, HERE, on_fault=lambda fault: None, note=_noting(noted))
     twice = [(b"host", b"localhost"), (b"host", b"evil.example")]
     assert (await _asked(app, "/mcp", twice))[0]["status"] == 421
     assert (await _asked(app, "/mcp", []))[0]["status"] == 421
     pages = [(b"host", b"localhost"), (b"origin", b"http://localhost"), (b"origin", b"http://evil.example")]
     assert (await _asked(app, "/mcp", pages))[0]["status"] == 403
+    assert noted == ["host", "host", "origin"]
 
 
 async def _never(scope: Scope, receive: Receive, send: Send) -> None:

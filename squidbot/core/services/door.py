@@ -14,7 +14,7 @@ from typing import Any, Literal, Self, TypeAlias, TypeVar
 
 import anyio
 
-from squidbot.core.domain.audit import ToolCall
+from squidbot.core.domain.audit import RecordKind, ToolCall
 from squidbot.core.domain.callers import Caller
 from squidbot.core.domain.content import text_of
 from squidbot.core.domain.errors import (
@@ -227,9 +227,17 @@ class AgentMCPService:
         """Record that somebody asked for a tool by a name that is none. Raises NotRecorded."""
         await self.refuse(caller, ToolId("", name), arguments, error)
 
-    async def refuse(self, caller: Caller, which: ToolId, arguments: Mapping[str, Any], error: SquidbotError) -> None:
+    async def refuse(
+        self,
+        caller: Caller,
+        which: ToolId,
+        arguments: Mapping[str, Any],
+        error: SquidbotError,
+        *,
+        kind: RecordKind = "call",
+    ) -> None:
         """Record that whoever acts for the caller would not make a call, and why. Raises NotRecorded."""
-        attempt = self.recorder.attempt(caller, which, arguments, revision=self.permissions.revision)
+        attempt = self.recorder.attempt(caller, which, arguments, revision=self.permissions.revision, kind=kind)
         await self.recorder.refused(attempt, error)
 
     async def answer(self, caller: Caller, tool: str, arguments: Mapping[str, Any], result: ToolResult) -> ToolResult:

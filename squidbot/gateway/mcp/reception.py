@@ -10,6 +10,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, SubscriptionFilter
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
+from squidbot.core.domain.audit import RecordKind
 from squidbot.core.domain.callers import Caller
 from squidbot.core.domain.errors import InvalidArguments, NotRecorded, SquidbotError, ToolNotPermitted, UnknownTool
 from squidbot.core.domain.servers import LogLevel
@@ -26,6 +27,7 @@ from squidbot.gateway.mcp.streams import Stream, Streams
 from squidbot.gateway.mcp.visit import Correspondent, Line, Visit
 
 _GIVING_BACK = 5.0
+_KINDS: Mapping[str, RecordKind] = {"tools/call": "call", "prompts/get": "prompt", "resources/read": "resource"}
 URIs: TypeAlias = list[str]
 """The class has a method named `list`."""
 
@@ -78,7 +80,7 @@ class Reception:
         name, arguments, meta = params["name"], params.get("arguments") or {}, params.get("_meta") or {}
         try:
             which = await self._tool(visit, name, arguments)
-            given = self._rounds.given(visit, "tools/call", name, params)
+            given = await self._given(visit, "tools/call", which, name, params)
             parked = given.pop(PARKED, None)
 
             async def execute(line: Line) -> ToolResult:
@@ -122,13 +124,13 @@ class Reception:
     async def prompt(self, visit: Visit, params: Mapping[str, Any]) -> dict[str, Any]:
         """Fill a prompt. Raises MCPError."""
         name, meta = params["name"], params.get("_meta") or {}
-        given = self._rounds.given(visit, "prompts/get", name, params)
-        correspondent = Correspondent(visit, meta, given)
         try:
             await self._door.permissions.refresh(visit.caller)
             found = self.lists.prompt(visit.caller, visit.server, name)
             if found is None:
                 raise UnknownTool(f"there is no prompt {name!r}")
+            given = await self._given(visit, "prompts/get", ToolId(found.server, found.prompt), name, params)
+            correspondent = Correspondent(visit, meta, given)
             rendered = await self._door.render_prompt(
                 visit.caller, found.server, found.prompt, params.get("arguments") or {}, counterpart=correspondent
             )
@@ -140,9 +142,9 @@ class Reception:
     async def read(self, visit: Visit, params: Mapping[str, Any]) -> dict[str, Any]:
         """Read a resource. Raises MCPError."""
         uri, meta = params["uri"], params.get("_meta") or {}
-        given = self._rounds.given(visit, "resources/read", uri, params)
-        correspondent = Correspondent(visit, meta, given)
         try:
+            given = await self._given(visit, "resources/read", ToolId(visit.server or "", uri), uri, params)
+            correspondent = Correspondent(visit, meta, given)
             read = await self._door.read_resource(visit.caller, visit.server or "", uri, counterpart=correspondent)
         except SquidbotError as error:
             return refused(error, "resource", uri)
@@ -254,8 +256,23 @@ class Reception:
         responses = given.get("inputResponses")
         result = await self._parked.go_on(parked, visit.line, responses if isinstance(responses, Mapping) else {})
         if result is None:
-            raise MCPError(INVALID_PARAMS, "Invalid or expired requestState")
+            raise await self._no_state(visit, "tools/call", which)
         return result
+
+    async def _given(
+        self, visit: Visit, method: str, which: ToolId, name: str, params: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """What the client came back with. Raises MCPError for a state that is not its own, which is then on record; NotRecorded."""
+        given = self._rounds.given(visit, method, name, params)
+        if given is None:
+            raise await self._no_state(visit, method, which)
+        return given
+
+    async def _no_state(self, visit: Visit, method: str, which: ToolId) -> MCPError:
+        """Put on record that somebody came with a state that is not theirs, or no longer. Raises NotRecorded."""
+        words = "Invalid or expired requestState"
+        await self._door.refuse(visit.caller, which, {}, SquidbotError(words), kind=_KINDS[method])
+        return MCPError(INVALID_PARAMS, words)
 
     async def _tool(self, visit: Visit, name: str, arguments: Mapping[str, Any]) -> ToolId:
         """Which tool a name means here. Raises UnknownTool, which is then on record, or NotRecorded."""

@@ -3,9 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-from mcp.shared.exceptions import MCPError
-from mcp_types import INVALID_PARAMS
-
 from squidbot.gateway.mcp.parked import is_parked
 from squidbot.gateway.mcp.results import asks_for_input
 from squidbot.gateway.mcp.seal import Seal
@@ -22,8 +19,8 @@ class Rounds:
         self.seal: Seal | None = None
         """Given before the first request."""
 
-    def given(self, visit: Visit, method: str, name: str, params: Mapping[str, Any]) -> dict[str, Any]:
-        """What a client came back with, as its server knows it. Raises MCPError for a state that is not this client's."""
+    def given(self, visit: Visit, method: str, name: str, params: Mapping[str, Any]) -> dict[str, Any] | None:
+        """What a client came back with, as its server knows it; None for a state that is not this client's."""
         if not visit.is_modern:
             return {}
         given = {"inputResponses": params["inputResponses"]} if "inputResponses" in params else {}
@@ -32,7 +29,7 @@ class Rounds:
             return given
         content = self._seal.open(_PURPOSE, state) if isinstance(state, str) else None
         if content is None or content["of"] != self._of(visit, method, name):
-            raise MCPError(INVALID_PARAMS, "Invalid or expired requestState")
+            return None
         return {**given, PARKED if content.get("parked") else "requestState": content["state"]}
 
     def asked(self, visit: Visit, method: str, name: str, wire: dict[str, Any]) -> dict[str, Any]:

@@ -20,6 +20,7 @@ async def test_people_sign_in_look_and_change_through_the_whole_gateway(gateway:
         GatewayParts(
             desk=gateway.desk,
             admission=gateway.admission,
+            recorder=gateway.door.recorder,
             present=Present(gateway.admission),
             schemas=JSONSchemaCheck(),
             mcp=PlainTextResponse("mcp"),

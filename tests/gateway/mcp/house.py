@@ -12,6 +12,7 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from squidbot.adapters.store.store import SQLStore
 from squidbot.config.documents import Document
 from squidbot.config.load import check_document
 from squidbot.container import Container
@@ -34,6 +35,7 @@ class House:
     url: str
     door: AgentMCPService
     endpoint: MCPEndpoint
+    store: SQLStore
 
     def at(self, server: str | None = None) -> str:
         return self.url if server is None else f"{self.url}/{server}"
@@ -96,7 +98,7 @@ async def house(
             MCPEndpoint(door, container.hub(), key=_key, options=options) as endpoint,
             listening((admit or known)(endpoint), tasks) as url,
         ):
-            yield House(f"{url}/mcp", door, endpoint)
+            yield House(f"{url}/mcp", door, endpoint, container.store())
             endpoint.drain()
 
 

@@ -9,10 +9,12 @@ from typing import Any
 import httpx2
 import pytest
 
+from squidbot.core.domain.audit import RecordFilter
 from squidbot.core.domain.callers import Caller
 from squidbot.core.domain.shipped_roles import SHIPPED
 from tests.conformance.gateway import SERVER
 from tests.fixtures.running import plain_entry
+from tests.fixtures.trail import all_of
 from tests.gateway.mcp.house import House, house
 from tests.gateway.mcp.test_bad_input import META, modern, whole
 
@@ -137,5 +139,39 @@ async def test_a_state_that_a_server_handed_to_one_caller_is_worth_nothing_to_an
         other = "test_input_required_result_tampered_state"
         misused = await ask("owner", other, inputResponses=answers, requestState=asked["requestState"])
         assert misused["error"]["code"] == -32602
+        forged = await ask("owner", name, inputResponses=answers, requestState="s3cr3t-forged." + "A" * 43)
+        assert forged["error"] == {"code": -32602, "message": "Invalid or expired requestState"}
+        kept = [
+            (record.kind, record.role, record.squad_member_id, record.server, record.tool, record.arguments)
+            for record in await all_of(opened.store, RecordFilter(outcome="refused"))
+        ]
+        assert kept == [
+            ("call", role, f"m-{role}", SERVER, tool, "{}")
+            for role, tool in (("thief", name), ("owner", other), ("owner", name))
+        ]
         mine = await ask("owner", name, inputResponses=answers, requestState=asked["requestState"])
         assert mine["result"]["content"][0]["text"] == "state-ok"
+
+
+@pytest.mark.requirement("E-01", "E-05", "G-01")
+@pytest.mark.parametrize(
+    ("method", "params", "kind", "asked_for"),
+    [
+        ("prompts/get", {"name": "test_simple_prompt", "arguments": {}}, "prompt", "test_simple_prompt"),
+        ("resources/read", {"uri": "test://static-text"}, "resource", "test://static-text"),
+    ],
+)
+async def test_a_forged_state_is_on_record_whatever_it_is_for(
+    method: str, params: dict[str, Any], kind: str, asked_for: str
+) -> None:
+    """One record, with who came with it and for what, and without the state."""
+    entry = {"command": sys.executable, "args": ["-W", "ignore", "-m", "tests.conformance.everything"]}
+    async with house({SERVER: entry}, {"owner": {"tools": {SERVER: ["*"]}}}) as opened:
+        async with opened.http("owner") as http:
+            for state in ("forged", "e30." + "A" * 43, ""):
+                answer = await http.post(
+                    opened.at(SERVER), **modern(method, {**params, "requestState": state}, **{"mcp-name": asked_for})
+                )
+                assert whole(answer)["error"]["code"] == -32602
+        records = await all_of(opened.store, RecordFilter(outcome="refused"))
+    assert [(record.kind, record.tool, record.arguments) for record in records] == [(kind, asked_for, "{}")] * 3
