@@ -229,5 +229,7 @@ def build_gateway(
         beside=(dashboard.listen, service.follow_grants, review.run, parts.present.watch),
         sign_in=sign_in,
         drain=drain,
+        let_go=client.let_go,
+        hurry=client.hurry,
         say=say,
     )

@@ -1,5 +1,6 @@
 """The gateway as a process: it opens everything, serves, takes up new settings, and leaves nothing behind."""
 
+import asyncio
 import gc
 import signal
 import socket
@@ -14,9 +15,11 @@ from starlette.types import ASGIApp
 from squidbot.gateway.draining import Draining
 from squidbot.gateway.wire import HTTPServer
 
-GRACE: Final = 6.0
-"""Seconds that calls under way are given at the end: the rest of the ten in which a gateway is gone is for the servers, of
-which one that does not want to end takes three."""
+GRACE: Final = 8.5
+"""Seconds that calls under way are given at the end: the rest of the ten in which a gateway is gone is for what is cut off
+then. Servers that nobody waits for end meanwhile, and what is left of them at the curfew has little time."""
+_ANSWERED: Final = 0.7
+"""Seconds after the curfew in which clients must have read what they were told."""
 _NEW_OBJECTS: Final = 20_000
 """Objects more than were before, at which garbage is looked for; Python's own 700 are made by ten calls side by side."""
 _WATCH: Final = 1.0
@@ -25,6 +28,10 @@ _ENDS: Final = (signal.SIGTERM, signal.SIGINT)
 
 
 def _nothing() -> None:
+    pass
+
+
+async def _nobody() -> None:
     pass
 
 
@@ -52,6 +59,10 @@ class Gateway:
     """The address at which an admin is signed in, once."""
     drain: Callable[[], None] = _nothing
     """Ends the streams that never end by themselves."""
+    let_go: Callable[[], Awaitable[object]] = _nobody
+    """Ends what nobody waits for any more, and begins nothing."""
+    hurry: Callable[[], None] = _nothing
+    """What has not ended by now gets little time."""
     say: Callable[[str], None] = field(default=lambda _: None)
     """Tells the person at the terminal what goes on."""
 
@@ -90,7 +101,7 @@ class Gateway:
                     tasks.start_soon(_awaited, work)
                 ready()
                 number = await self._until_told(signals)
-                await self._finish(draining, signals)
+                await self._finish(draining, server)
             finally:
                 server.should_exit = True
                 draining.closing = True
@@ -107,22 +118,30 @@ class Gateway:
             await self.reload()
         raise AssertionError("signals end only with the process")
 
-    async def _finish(self, draining: Draining, signals: AsyncIterable[signal.Signals]) -> None:
+    async def _finish(self, draining: Draining, server: HTTPServer) -> None:
         """Let calls end, unless a second signal says that there is no time."""
+        loop = asyncio.get_running_loop()
 
-        async def hurry() -> None:
-            async for number in signals:
-                if number in _ENDS:
-                    self.say("ending at once")
-                    draining.cut_off()
+        def curfew() -> None:
+            self.hurry()
+            loop.call_later(_ANSWERED, server.give_up)
 
+        def at_once() -> None:
+            self.say("ending at once")
+            draining.cut_off()
+            curfew()
+
+        # In the place of those who waited for the first one, and for longer than this: also while servers end.
+        for number in _ENDS:
+            loop.add_signal_handler(number, at_once)
+        loop.call_later(GRACE, curfew)
         if draining.calls:
             words = f"{draining.calls} calls are under way and get up to {GRACE:g} s; once more ends them at once"
             self.say(f"shutting down: {words}")
+        draining.closing = True
+        self.drain()
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(hurry)
-            draining.closing = True
-            self.drain()
+            tasks.start_soon(_awaited, self.let_go)
             left = await draining.finish(GRACE)
             tasks.cancel_scope.cancel()
         if left:

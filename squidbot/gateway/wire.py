@@ -363,6 +363,10 @@ class HTTPServer(uvicorn.Server):
         )
         self.ready = anyio.Event()
 
+    def give_up(self) -> None:
+        """Wait for nobody any more, once it is told to end."""
+        self.force_exit = True
+
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield

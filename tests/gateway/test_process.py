@@ -19,6 +19,7 @@ import pytest
 from anyio import connect_tcp, create_task_group, fail_after, to_thread
 
 from tests.faults.measure import marked
+from tests.faults.scene import stdio_entry
 from tests.fixtures.gateway import (
     ROLE,
     GatewayProcess,
@@ -274,6 +275,37 @@ async def test_a_second_signal_does_not_wait(tmp_path: Path, http: Callable[[], 
         assert answers[0].status_code == 503
         assert "shutting down" in answers[0].text
         assert not marked("second-signal")
+
+
+async def test_a_call_is_answered_long_after_the_signal_and_servers_without_one_are_gone_by_then(
+    tmp_path: Path, http: Callable[[], httpx2.AsyncClient]
+) -> None:
+    """Fault 53: what is under way has most of the ten seconds, whatever other servers make of their end."""
+    slow = {**plain_entry("--each", "7"), "env": {"FAULT_MARK": "answers-late"}}
+    idle = stdio_entry("ignores_eof", "term", env={"FAULT_MARK": "ends-meanwhile"})
+    with gateway(tmp_path, settings_of({"plain": slow, "idle": idle})) as running:
+        token = running.token()
+        async with http() as client, create_task_group() as tasks:
+            await until_listed(client, running.url, token, "mcp_plain_echo")
+            await until(lambda: len(marked("ends-meanwhile")) > 0, what="the other server")
+            answers: list[httpx2.Response] = []
+
+            async def waits() -> None:
+                params = {"name": "mcp_plain_echo", "arguments": {"text": "at last"}}
+                answers.append(await ask(client, running.url, token, "tools/call", params))
+
+            tasks.start_soon(waits)
+            await until(lambda: running.api("GET", "/status")["under_way"] == 1, what="the call to be under way")
+            running.process.send_signal(signal.SIGTERM)
+            await until(lambda: not marked("ends-meanwhile"), what="the end of the other server")
+            assert not answers
+            assert running.process.poll() is None
+            await until(lambda: running.process.poll() is not None, what="the end", within=20)
+        assert running.process.returncode == 0
+        result = result_of(answers[0])
+        assert result is not None
+        assert result["content"][0]["text"] == "at last"
+        assert not marked("answers-late")
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

@@ -29,6 +29,10 @@ from squidbot.core.domain.servers import EventKind, ServerChanges, ServerEvent, 
 from squidbot.core.domain.tools import ToolDefinition, ToolId, ToolResult
 from squidbot.core.ports import Counterpart, OnProgress, Question, SchemaCheck, ToolRegistry
 
+_LOOK = 0.25
+"""Seconds between two looks whether anybody still waits for a server."""
+_QUIET = 4
+"""Looks in a row at which nobody did: a call that was let in may still be on its way to it."""
 _OFFERS: tuple[EventKind, ...] = ("tools_changed", "prompts_changed", "resources_changed")
 
 
@@ -76,6 +80,7 @@ class MCPClient:
         self._connections: dict[str, MCPConnection] = {}
         for name, entry in config.servers.items():
             self._connections[name] = self._connection(name, entry)
+        self._leaving = False
         self._listed: set[str] = set()
         self._published: dict[str, Mapping[str, ToolDefinition]] = {}
 
@@ -97,7 +102,7 @@ class MCPClient:
         A server that failed is tried again in the background, until `disconnect`.
         """
         connection = self._connections.get(server_name)
-        if connection is None or not connection.config.enabled:
+        if connection is None or not connection.config.enabled or self._leaving:
             return False
         self._listed.add(server_name)
         ready = await connection.open()
@@ -163,6 +168,27 @@ class MCPClient:
     async def disconnect_all(self) -> None:
         """Disconnect every server, side by side."""
         await self._side_by_side(self._connections, self.disconnect)
+
+    async def let_go(self) -> None:
+        """Connect no server any more, and disconnect each once nobody waits for an answer of it; until all are disconnected.
+
+        Their tools stay known: whoever comes late is told why they cannot be used.
+        """
+        self._leaving = True
+        quiet: dict[str, int] = {}
+        async with anyio.create_task_group() as tasks:
+            while len(quiet) < len(self._connections) or min(quiet.values(), default=_QUIET) < _QUIET:
+                for name, connection in self._connections.items():
+                    before = quiet.get(name, 0)
+                    quiet[name] = before if before >= _QUIET else 0 if connection.busy else before + 1
+                    if before < _QUIET <= quiet[name]:
+                        tasks.start_soon(connection.stop, "squidbot is ending")
+                await anyio.sleep(_LOOK)
+
+    def hurry(self) -> None:
+        """Let no server have much time to end, now or when it is disconnected."""
+        for connection in self._connections.values():
+            connection.hurry()
 
     # Looking
 
@@ -293,7 +319,7 @@ class MCPClient:
     async def _begin(self, server_name: str) -> None:
         """Start a server without waiting for it; a lazy one only if it was never listed."""
         connection = self._connections[server_name]
-        if not connection.config.enabled:
+        if not connection.config.enabled or self._leaving:
             return
         self._listed.add(server_name)
         if (self._lazy or connection.config.lazy) and connection.idle and connection.recall():

@@ -66,6 +66,10 @@ class MCPConnection:
         await self._supervisor.stop(why)
         self._breaker = Breaker()
 
+    def hurry(self) -> None:
+        """Let a process have little time to end, now or when it is stopped."""
+        self._supervisor.hurry()
+
     def adopt(self, config: MCPServerConfig) -> None:
         """Take other settings for the server as it runs (`MCPServerConfig.runs_as`)."""
         self.config, self._timeout = config, config.timeout or 30.0
@@ -79,6 +83,11 @@ class MCPConnection:
     def idle(self) -> bool:
         """Whether nobody keeps it up: it was never started, or was stopped."""
         return self._supervisor.idle
+
+    @property
+    def busy(self) -> bool:
+        """Whether somebody waits for an answer of it."""
+        return bool(self._around.under_way.calls)
 
     @property
     def state(self) -> ServerState:

@@ -3,9 +3,10 @@
 A program of its own (`python -I -S reaper.py CONTROL STATUS GRACE FIRM -- COMMAND ARGS…`), standard library only,
 no part of squidbot imported. The server's three standard streams are squidbot's own: nothing passes through here.
 
-CONTROL is a pipe that squidbot holds open: when it closes, because squidbot stops the server or because squidbot
-was killed, the server has GRACE seconds to end by itself (its input is closed by then), then its whole tree
-gets SIGTERM, and FIRM seconds later SIGKILL, until the tree is empty. On STATUS goes one line: `exit CODE`, `signal NUMBER`
+CONTROL is a pipe that squidbot holds open: when it says something, because squidbot stops the server, or closes, because
+squidbot was killed, the server has GRACE seconds to end by itself (its input is closed by then), then its whole tree
+gets SIGTERM, and FIRM seconds later SIGKILL, until the tree is empty. When it closes after it said something there is no time: SIGTERM comes at
+once, and SIGKILL soon. On STATUS goes one line: `exit CODE`, `signal NUMBER`
 or `error ERRNO`. On Linux this process is a child subreaper, so that what daemonises itself is still found; and there are
 two of it, for a server can kill its parent: the second only stands by, inherits all that the first leaves, and ends it.
 """
@@ -21,6 +22,8 @@ import time
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _TICK = 0.02
+_HURRY = 0.3
+"""Seconds between SIGTERM and SIGKILL when there is no time."""
 _MARGIN = 0.5
 """Seconds that the one which watches has beyond its time, before the one that stands by ends it."""
 _NUDGE = 0.1
@@ -41,14 +44,14 @@ def main() -> None:
     if watcher:
         _close_streams()
         if not _stand_by(watcher, control, wakeup, grace + firm + _MARGIN):
-            _end(0, 0.0, 0.0, status)
+            _end(0, 0.0, 0.0, status, control)
             sys.exit(1)
         return
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
     server = _start(sys.argv[6:], status)
     _close_streams()
     ended = _watch(server, control, wakeup, status)
-    _end(server, 0.0 if ended else grace, firm, status)
+    _end(server, 0.0 if ended else grace, firm, status, control)
 
 
 def _wakened_by_children() -> int:
@@ -111,13 +114,15 @@ def _watch(server: int, control: int, wakeup: int, status: int) -> bool:
             return False
 
 
-def _end(server: int, grace: float, firm: float, status: int) -> None:
+def _end(server: int, grace: float, firm: float, status: int, control: int) -> None:
     """Wait, then ask, then kill, until there is no descendant any more."""
     started = time.monotonic()
     asked = False
     while True:
         ended = _reap(server, status)
         waited = time.monotonic() - started
+        if _is_hurried(control):
+            grace, firm = min(grace, waited), min(firm, _HURRY)
         if not ended and not asked and waited < grace:
             time.sleep(_TICK)
             continue
@@ -131,6 +136,13 @@ def _end(server: int, grace: float, firm: float, status: int) -> None:
             grace = waited
             _signal(left, signal.SIGTERM)
         time.sleep(_TICK)
+
+
+def _is_hurried(control: int) -> bool:
+    """Whether squidbot said something and then hung up. It is not read: there are two of us who want to know."""
+    poll = select.poll()
+    poll.register(control, select.POLLIN)
+    return any(news & select.POLLIN and news & select.POLLHUP for _, news in poll.poll(0))
 
 
 def _reap(server: int, status: int) -> bool:

@@ -15,6 +15,7 @@ from squidbot.adapters.registry.memory import InMemoryToolRegistry
 from squidbot.core.domain.servers import LOG_SEVERITY, ServerEvent
 from squidbot.core.ports import ToolPort
 from tests.adapters.mcp.processes import alive, messages, scripted
+from tests.faults.scene import stdio_entry
 from tests.fixtures.meeting import meeting
 from tests.fixtures.running import Entry, plain_entry, until
 
@@ -125,6 +126,59 @@ async def test_servers_start_side_by_side_and_one_that_cannot_start_holds_up_nob
     assert [warning.count("is not available") for warning in logged] == [1, 1]
     assert "server 'missing'" in logged[0]
     assert "did not answer within 1 s" in logged[1]
+
+
+async def test_who_leaves_lets_servers_go_one_by_one_and_starts_none(tmp_path: Path) -> None:
+    """A gateway that ends waits for calls: meanwhile servers that have none can end, and none may come back."""
+    state = tmp_path / "state"
+    servers = {
+        "idle": _plain(),
+        "busy": _plain("--each", "2.5"),
+        "lazy": _plain(lazy=True),
+        "off": _plain(enabled=False),
+    }
+    async with _client(servers, state=state) as client:
+        await client.connect_all(("lazy",))  # so that its tools are known, and it starts at its first use
+    async with _client(servers, state=state) as client:
+        await client.start_all()
+        await until(lambda: client.status("busy").state == client.status("idle").state == "ready", what="both servers")
+        pids = [await _pid(client, "idle")]
+        answers: list[str] = []
+
+        async def call() -> None:
+            answers.append((await client.call_tool("busy", "echo", {"text": "to the end"})).text)
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(call)
+            await until(lambda: client.connection("busy").busy, what="the call to be under way")
+            tasks.start_soon(client.let_go)
+            await until(lambda: client.status("idle").state == "idle", what="the idle server to be gone")
+            assert not answers
+            assert client.status("busy").state == "ready"
+            assert not any(map(alive, pids))
+            for name in ("idle", "lazy"):
+                assert not await client.connect(name)
+                late = await client.call_tool(name, "pid")
+                assert (late.is_error, "not available" in late.text) == (True, True)
+            await client.start_all()
+        assert answers == ["to the end"]
+        assert {status.state for status in client.statuses()} <= {"idle", "disabled"}
+
+
+async def test_a_server_that_does_not_want_to_end_is_given_little_time_when_there_is_none() -> None:
+    """It has two seconds to end by itself, and a third to end when asked, but not when everything ends now."""
+    stubborn = stdio_entry("ignores_eof", "term")
+    for hurried in ("before", "after"):
+        async with _client({"stubborn": stubborn}) as client:
+            assert await client.connect("stubborn")
+            began = time.monotonic()
+            async with anyio.create_task_group() as tasks:
+                if hurried == "after":
+                    tasks.start_soon(client.disconnect_all)
+                    await anyio.sleep(0.3)
+                client.hurry()
+                tasks.start_soon(client.disconnect_all)
+        assert 0.3 <= time.monotonic() - began < 2.3
 
 
 async def test_an_unknown_or_disabled_name_is_not_connected() -> None:

@@ -174,6 +174,7 @@ class ProcessChannel:
         self._told = asyncio.Event()
         self._exit: str | None = None
         self._pipes: list[asyncio.ReadTransport] = []
+        self._closing = self._hurried = False
         self._speaks_utf8 = codecs.lookup(config.encoding).name == "utf-8"
 
     async def attach(self) -> None:
@@ -216,7 +217,11 @@ class ProcessChannel:
         """Close the server's input and wait until the reaper says that all of it is gone."""
         popen = self._process.popen
         self._input.close()
-        os.close(self._process.control)
+        with suppress(OSError):  # there may be nobody to tell
+            os.write(self._process.control, b".")
+        self._closing = True
+        if self._hurried:
+            self._hang_up()
         popen.send_signal(signal.SIGCONT)  # a server may have stopped it
         with anyio.move_on_after(GRACE + FIRM + _MARGIN) as patience:
             await self._gone.wait()
@@ -224,6 +229,7 @@ class ProcessChannel:
             popen.kill()
         if await apart(popen.wait) != 0:
             await apart(partial(sweep, self._process.mark))
+        self._hang_up()
         asyncio.get_running_loop().remove_reader(self._process.status)
         os.close(self._process.status)
         self._input.abort()
@@ -233,6 +239,18 @@ class ProcessChannel:
         for stream in (popen.stdin, popen.stdout, popen.stderr):
             assert stream is not None
             stream.close()
+
+    def hurry(self) -> None:
+        """Let it have little time to end: whenever it is closed, or from now on."""
+        self._hurried = True
+        if self._closing:
+            self._hang_up()
+
+    def _hang_up(self) -> None:
+        """Close the control pipe, once."""
+        control, self._process.control = self._process.control, -1
+        if control >= 0:
+            os.close(control)
 
     def _on_status(self) -> None:
         """Read what the reaper says: how the server ended, then, by closing, that nothing of it is left."""
