@@ -12,6 +12,7 @@ from urllib.parse import unquote
 import anyio
 import uvicorn
 from starlette.types import ASGIApp
+from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
 from squidbot.gateway.guard import STANDING_HEADERS
@@ -29,6 +30,10 @@ _LAST_WORDS = 2
 _LAST_CHANCE = 0.5
 """Seconds in which a connection without a request is still listened to at the end."""
 _MOST_CONNECTIONS = 4_000
+_LINGER = 5.0
+"""Seconds for which a request is still read that was answered before its end, where the connection is to be closed."""
+_MOST_DROPPED = 64 * 1024 * 1024
+"""Bytes of such requests that one connection may send."""
 _log = logging.getLogger("squidbot.gateway")
 _SHORT = 65_536
 """Bytes of a body that may come the short way: it is looked at in one piece."""
@@ -49,7 +54,9 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        self.transport: Any = _Lingering(transport, self._linger)
         self._in_head = True
+        self._dropped = 0
         self._raw = self._head = self._read = self._since = 0
         self._is_deaf = False
         self.leaving: set[Callable[[], object]] = set()
@@ -99,11 +106,24 @@ class BoundedProtocol(HttpToolsProtocol):
             scope[WALLS], scope[LEARN] = [], partial(self.learn, self.url, self.headers)
         super().on_headers_complete()
 
+    def on_body(self, body: bytes) -> None:
+        cycle: Any = self.cycle
+        if cycle.response_complete:
+            self._drop(len(body))
+            return
+        cycle.body += body
+        if len(cycle.body) > HIGH_WATER_LIMIT:
+            self.flow.pause_reading()
+        cycle.message_event.set()
+
     def on_message_complete(self) -> None:
         self._arrived()
         # What else came in the same read is the next head's, and too little to matter.
         self._in_head, self._raw = True, 0
         super().on_message_complete()
+        if self.transport.lingers:
+            self.transport.close_now()
+            return
         cycle: object = self.cycle
         if isinstance(cycle, ShortCycle):
             self._start(cycle.run())
@@ -135,6 +155,8 @@ class BoundedProtocol(HttpToolsProtocol):
         """Where the parser gave up."""
         if self._head > MAX_HEAD:
             self._refuse_head()
+        elif self._is_answered():
+            self.transport.close_now()
         else:
             super().send_400_response(msg)
 
@@ -144,7 +166,7 @@ class BoundedProtocol(HttpToolsProtocol):
             # Heard on for a moment, and forgotten: whoever is cut off while they still send never sees why.
             self._is_deaf = True
             self.say(431, words)
-            self.loop.call_later(_LAST_CHANCE, self.transport.close)
+            self.loop.call_later(_LAST_CHANCE, self.transport.close_now)
         else:
             self._refuse(431, words)
 
@@ -178,6 +200,8 @@ class BoundedProtocol(HttpToolsProtocol):
             return
         if self._due > self.loop.time():
             self._late = self.loop.call_at(self._due, self._is_it_late)
+        elif self._is_answered():
+            self.transport.close_now()
         else:
             self._refuse(408, b"The request did not arrive in time.")
 
@@ -185,13 +209,62 @@ class BoundedProtocol(HttpToolsProtocol):
         """Say why, unless an answer has begun, and hang up."""
         if self._is_idle() or not self.cycle.response_started:
             self.say(status, words)
-        self.transport.close()
+        self.transport.close_now()
+
+    def _is_answered(self) -> bool:
+        """Whether somebody has their answer and is still sending what was to be answered."""
+        cycle: Any = self.cycle
+        return not self._in_head and cycle is not None and cycle.response_complete
+
+    def _linger(self) -> bool:
+        """Whether to read on for a while instead of hanging up."""
+        if not self._is_answered():
+            return False
+        self.flow.resume_reading()
+        self.loop.call_later(_LINGER, self.transport.close_now)
+        return True
+
+    def _drop(self, size: int) -> None:
+        """Forget what nobody wants to know any more; but not without end."""
+        self._dropped += size
+        if self._dropped > _MOST_DROPPED:
+            self.transport.close_now()
 
     def say(self, status: int, words: bytes) -> None:
         """Answer in words, without any application."""
         length = str(len(words)).encode()
         head = b"content-type: text/plain\r\ncontent-length: " + length + b"\r\nconnection: close\r\n\r\n"
         self.transport.write(STATUS_LINE[status] + head + words)
+
+
+class _Lingering:
+    """A connection that is not closed under the hands of somebody who still sends: they would never see their answer."""
+
+    __slots__ = ("_linger", "_transport", "lingers", "write")
+
+    def __init__(self, transport: asyncio.Transport, linger: Callable[[], bool]) -> None:
+        self._transport = transport
+        self._linger = linger
+        self.lingers = False
+        self.write = transport.write
+
+    def close(self) -> None:
+        """Hang up, as soon as that hides nothing."""
+        if self.lingers or self._transport.is_closing():
+            return
+        self.lingers = self._linger()
+        if not self.lingers:
+            self._transport.close()
+
+    def close_now(self) -> None:
+        """Hang up."""
+        self._transport.close()
+
+    def is_closing(self) -> bool:
+        return self.lingers or self._transport.is_closing()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
 
 
 class _Known:

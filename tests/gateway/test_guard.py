@@ -5,7 +5,6 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import anyio
-import httpx2
 import pytest
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -233,10 +232,7 @@ async def test_a_body_that_is_too_large_is_refused(tmp_path: Path) -> None:
                 yield large[begin : begin + 65_536]
 
         for content in (large, pieces()):
-            try:
-                answer = await developer.post(path, content=content, headers={"Content-Type": "application/json"})
-            except httpx2.TransportError:
-                continue  # closed while we were still sending: refused all the same
+            answer = await developer.post(path, content=content, headers={"Content-Type": "application/json"})
             assert (answer.status_code, answer.json()["error"]["code"]) == (413, "too_large")
         assert house.seen == []
         fits = json.dumps({"arguments": {"a": "x" * (LARGEST - 200)}}).encode()

@@ -1,14 +1,17 @@
 """The HTTP server under the gateway: nobody holds a connection for ever, and nobody fills the memory with a head."""
 
+import http.client
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
 import anyio
+import anyio.to_thread
 import pytest
 from anyio.abc import SocketStream
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
+from squidbot.gateway import wire
 from squidbot.gateway.wire import MAX_HEAD, BoundedProtocol, HTTPServer
 from tests.fixtures.running import until
 
@@ -28,9 +31,9 @@ async def _app(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 @asynccontextmanager
-async def _serving() -> AsyncIterator[int]:
+async def _serving(app: ASGIApp = _app) -> AsyncIterator[int]:
     listener = socket.create_server(("127.0.0.1", 0))
-    server = HTTPServer(_app)
+    server = HTTPServer(app)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(server.serve, [listener])
         await server.ready.wait()
@@ -149,3 +152,75 @@ async def test_one_who_has_just_come_is_still_answered_at_the_end() -> None:
             await until(lambda: not server.servers[0].is_serving(), what="the end to begin")
             await stream.send(b"GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
             assert b"200 OK" in await _rest(stream)
+
+
+async def _refuses(scope: Scope, receive: Receive, send: Send) -> None:
+    """Knows by the head alone that it does not want the body."""
+    connection = [(b"connection", b"close")] if scope["path"] == "/close" else []
+    await send({"type": "http.response.start", "status": 401, "headers": [(b"content-length", b"2"), *connection]})
+    await send({"type": "http.response.body", "body": b"no"})
+
+
+def _posted(port: int, path: str, size: int, **headers: str) -> tuple[int, bytes]:
+    """What a client that sends all of its request before it looks for an answer sees."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    try:
+        connection.request("POST", path, body=b"a" * size, headers=headers)
+        answer = connection.getresponse()
+        return answer.status, answer.read()
+    finally:
+        connection.close()
+
+
+@pytest.mark.parametrize(
+    ("path", "headers"),
+    [("/", {}), ("/close", {}), ("/", {"Connection": "close"})],
+    ids=["kept", "closed by us", "closed by the client"],
+)
+async def test_an_answer_that_comes_before_the_body_was_read_is_seen(path: str, headers: dict[str, str]) -> None:
+    """A connection that is closed with something unread in it is reset, and the reset takes the answer with it."""
+    async with _serving(_refuses) as port:
+        for _ in range(4):
+            answer = await anyio.to_thread.run_sync(lambda: _posted(port, path, 30 * 2**20, **headers))
+            assert answer == (401, b"no")
+
+
+async def test_who_has_their_answer_and_sends_for_ever_is_hung_up_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """T15: to read on is a courtesy, within bounds of time and of size, and no second answer comes of it."""
+    for name, value, path in (("_LINGER", 0.3, b"/close"), ("_MOST_DROPPED", 300_000, b"/"), ("patience", 0.3, b"/")):
+        with monkeypatch.context() as bounds:
+            bounds.setattr(BoundedProtocol if name == "patience" else wire, name, value)
+            async with _serving(_refuses) as port, await anyio.connect_tcp("127.0.0.1", port) as stream:
+                await stream.send(b"POST " + path + b" HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n")
+
+                async def send(to: SocketStream = stream) -> None:
+                    with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+                        while True:
+                            await to.send(b"2710\r\n" + b"a" * 10_000 + b"\r\n")
+                            await anyio.sleep(0.005)
+
+                async with anyio.create_task_group() as tasks:
+                    tasks.start_soon(send)
+                    said = await _rest(stream)
+                    await stream.aclose()
+            assert said.startswith(b"HTTP/1.1 401"), name
+            assert said.endswith(b"no"), name
+
+
+async def test_who_has_their_answer_and_breaks_off_gets_no_second_one() -> None:
+    """What can no longer be read has nobody to answer."""
+    for path in (b"/", b"/close"):
+        async with _serving(_refuses) as port, await anyio.connect_tcp("127.0.0.1", port) as stream:
+            await stream.send(b"POST " + path + b" HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n5\r\nab")
+            assert b"401" in await stream.receive()
+            await stream.send(b"cdeX no chunk\r\n")
+            assert await _rest(stream) == b""
+
+
+async def test_a_request_behind_one_that_was_answered_early_is_answered_too() -> None:
+    """What nobody wanted to read is forgotten, and what comes after it is not."""
+    async with _serving(_refuses) as port, await anyio.connect_tcp("127.0.0.1", port) as stream:
+        await stream.send(b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 200000\r\n\r\n" + b"a" * 100_000)
+        assert b"401" in await stream.receive()
+        await stream.send(b"a" * 100_000 + b"GET /close HTTP/1.1\r\nhost: x\r\n\r\n")
+        assert (await _rest(stream)).count(b"401") == 1
