@@ -16,6 +16,7 @@ from typing import Self
 
 import anyio
 
+from squidbot.adapters.mcp.deadlines import Deadline
 from squidbot.core.ports import Counterpart
 
 RequestId = int | str
@@ -68,7 +69,7 @@ class Call:
     def __init__(self, counterpart: Counterpart | None, among: "UnderWay") -> None:
         self.counterpart = counterpart
         self._among = among
-        self._limits: list[asyncio.Timeout] = []
+        self._limits: list[Deadline] = []
         self._expected = 0
         self._heard: asyncio.Event | None = None
 
@@ -97,14 +98,13 @@ class Call:
     def extend(self, seconds: float) -> None:
         """Give the server so much longer."""
         for limit in self._limits:
-            if (when := limit.when()) is not None and not limit.expired():
-                limit.reschedule(when + seconds)
+            limit.move(seconds)
 
     def asks(self, request_id: RequestId) -> None:
         """A request of this call is on its way, until `answered`."""
         self._among.requests[request_id] = self
 
-    def limit(self, limit: asyncio.Timeout) -> None:
+    def limit(self, limit: Deadline) -> None:
         """The request has a deadline."""
         self._limits.append(limit)
 
@@ -173,7 +173,7 @@ class UnderWay:
         for question in self._asked:
             question.ended(call)
 
-    def limit(self, request_id: RequestId, limit: asyncio.Timeout) -> None:
+    def limit(self, request_id: RequestId, limit: Deadline) -> None:
         """Whatever is asked of a person during the call of this request, their time is not the server's."""
         call = self.requests.get(request_id)
         if call is not None:

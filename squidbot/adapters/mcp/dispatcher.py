@@ -15,6 +15,7 @@ import anyio.abc
 
 from squidbot.adapters.mcp.attribution import UnderWay
 from squidbot.adapters.mcp.channel import Bounds, Channel, ChannelClosed, Frame, Oversize
+from squidbot.adapters.mcp.deadlines import Deadlines
 from squidbot.adapters.mcp.frames import Noise, Unreadable, is_heavy, possible_ids, read_frame, write_frame
 from squidbot.adapters.mcp.inbound import Inbox
 from squidbot.adapters.mcp.protocol import (
@@ -133,6 +134,7 @@ class FrameDispatcher:
         """Of those that wait."""
         self._abandoned: deque[int | str] = deque(maxlen=_ABANDONED)
         self._under_way = under_way or UnderWay()
+        self._deadlines = Deadlines()
         self._inbox = Inbox(self._send, server=server, bounds=bounds, counters=self.counters, under_way=self._under_way)
         self._tasks: anyio.abc.TaskGroup | None = None
         self._intercept: OnNotifyIntercept | None = None
@@ -161,8 +163,8 @@ class FrameDispatcher:
         self._methods[request_id] = method
         try:
             frame = self._request(method, params, request_id, opts)
-            async with asyncio.timeout(opts.get("timeout")) as limit:
-                self._under_way.limit(request_id, limit)
+            with self._deadlines.within(opts.get("timeout")) as deadline:
+                self._under_way.limit(request_id, deadline)
                 await self._channel.send(frame, request_id)
                 result = await answer
                 self._under_way.met(request_id)

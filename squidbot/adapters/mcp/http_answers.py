@@ -103,8 +103,10 @@ class CheckedEvents(httpx2.AsyncByteStream):
         in_flight: InFlight,
         unasked: Unasked,
         shelf: Shelf,
+        resumed: bool = False,
     ) -> None:
         self._source = source
+        self._resumed = resumed
         self._place = place
         self._bounds = bounds
         self._request_id = request_id
@@ -116,7 +118,7 @@ class CheckedEvents(httpx2.AsyncByteStream):
         events = Events(self._bounds.bytes)
         chunks = aiter(self._source)
         turns = Turns()
-        resumable, taken = False, 0
+        resumable, taken = self._resumed, 0
         cause = f"{self._place} ended the stream without an answer"
         try:
             while (chunk := await self._next(chunks)) is not None:

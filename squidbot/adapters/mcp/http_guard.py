@@ -132,7 +132,12 @@ class HTTPGuard(httpx2.AsyncBaseTransport):
         return _response(200, response.headers, encoded(self._shelf.put(request_id, message)))
 
     def _stream(
-        self, request: httpx2.Request, response: httpx2.Response, request_id: RequestId | None
+        self,
+        request: httpx2.Request,
+        response: httpx2.Response,
+        request_id: RequestId | None,
+        *,
+        resumed: bool = False,
     ) -> httpx2.Response:
         assert isinstance(response.stream, httpx2.AsyncByteStream)
         events = CheckedEvents(
@@ -143,6 +148,7 @@ class HTTPGuard(httpx2.AsyncBaseTransport):
             in_flight=self._in_flight,
             unasked=self._unasked,
             shelf=self._shelf,
+            resumed=resumed,
         )
         return httpx2.Response(200, headers=response.headers, stream=events, extensions=response.extensions)
 
@@ -211,7 +217,8 @@ class HTTPGuard(httpx2.AsyncBaseTransport):
         except Exception as error:  # noqa: BLE001 - raised into the SDK it would end every neighbour
             return httpx2.Response(502, text=describe(error, where(request.url)))
         if response.status_code < 300 and media_type(response) == "text/event-stream":
-            return self._stream(request, response, None if resumed is None else _asked.get(None))
+            is_resumed = resumed is not None
+            return self._stream(request, response, _asked.get(None) if is_resumed else None, resumed=is_resumed)
         await response.aclose()
         return _response(max(response.status_code, 400), response.headers, b"")
 

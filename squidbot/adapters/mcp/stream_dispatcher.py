@@ -1,6 +1,5 @@
 """The SDK's own dispatcher, for streams of the SDK's (streamable HTTP, servers in memory), with what it lacks."""
 
-import asyncio
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any
@@ -14,6 +13,7 @@ from mcp.shared.transport_context import TransportContext
 
 from squidbot.adapters.mcp.attribution import LOG, QUESTIONS, UnderWay, concerning
 from squidbot.adapters.mcp.channel import ChannelClosed
+from squidbot.adapters.mcp.deadlines import Deadlines
 from squidbot.adapters.mcp.dispatcher import HeaderMap, WireError, bearable, fresh_id, peer_error
 from squidbot.adapters.mcp.frames import write_frame
 from squidbot.adapters.mcp.protocol import (
@@ -33,6 +33,7 @@ class StreamDispatcher(JSONRPCDispatcher[TransportContext]):
     def __init__(self, read: Any, write: Any, shelf: Shelf | None = None, *, under_way: UnderWay | None = None) -> None:
         super().__init__(read, write)
         self._under_way = under_way or UnderWay()
+        self._deadlines = Deadlines()
         self._shelf = shelf or Shelf()
         self._shelf.whose = self._under_way.whose
         self.ended = anyio.Event()
@@ -62,7 +63,7 @@ class StreamDispatcher(JSONRPCDispatcher[TransportContext]):
         limit = options.pop("timeout", None)
         write_frame(params or {})  # what is no JSON must fail here: in the SDK's writer it would end every other call
         try:
-            async with asyncio.timeout(limit) as deadline:
+            with self._deadlines.within(limit) as deadline:
                 self._under_way.limit(options["request_id"], deadline)
                 return bearable(method, await self._answer(method, params, options, **related))
         except TimeoutError:
