@@ -4,7 +4,7 @@ import base64
 import html
 import json
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Final, TypeAlias
 from urllib.parse import quote, quote_plus
 
@@ -41,7 +41,7 @@ class KnownSecrets:
             self._add((form, marks[secret]), secret)
         self._raw = tuple(secret.encode("utf-8", "surrogatepass") for secret in secrets if len(secret) >= MIN_LENGTH)
 
-    def out_of(self, text: str, found: Sequence[bytes] | None = None) -> str:
+    def out_of(self, text: str, found: Collection[bytes] | None = None) -> str:
         """`text` with marks in the place of secrets; `found` are its runs."""
         if len(text) < self._shortest or not (self._pieces or self._cores):
             return text

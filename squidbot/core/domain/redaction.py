@@ -134,10 +134,11 @@ class Redactor:
         return found.group() if found.group().startswith("[redacted:") else self.mark(found.group())
 
     def _shapeless(self, text: str) -> str:
-        found = runs(text)
+        # Each once: names of fields come again and again.
+        found = set(runs(text))
         unknown = self._known().out_of(text, found)
         if unknown is not text:
-            found = runs(unknown)
+            found = set(runs(unknown))
         return without_places(without_tokens(unknown, found, self._marked), self._marked)
 
     def _told(self, text: str) -> str:

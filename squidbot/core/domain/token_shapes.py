@@ -5,7 +5,7 @@ digits, `_` and `-`, and begins where a word does. So only runs are looked at, a
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator
 from typing import Final
 
 _RUN: Final = b"\1" * 12
@@ -87,7 +87,7 @@ def _is_token_at(run: bytes, at: int) -> bool:
     return run[at : at + 3] in _BEGINNINGS and run.startswith(_PREFIXES, at)
 
 
-def without_tokens(text: str, found: Sequence[bytes], mark: Callable[[re.Match[str]], str]) -> str:
+def without_tokens(text: str, found: Collection[bytes], mark: Callable[[re.Match[str]], str]) -> str:
     """`text` with marks in the place of tokens of well-known makers; `found` are its runs."""
     if not any(map(_begins_a_token, found)) and not (any(run[:1] == b"." for run in found) and "eyJ" in text):
         return text
@@ -101,7 +101,10 @@ _KEY: Final = re.compile(r"(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END 
 _BEARER: Final = re.compile(f"{_at_beginning('[Bb]earer ')}|{_at_beginning('Basic ')}")
 _CREDENTIALS: Final = re.compile(r"(?=[A-Za-z._~+/-]*[0-9])[A-Za-z0-9._~+/-]{12,}=*")
 _ADDRESS: Final = re.compile("://")
-_USER: Final = re.compile(r"[^/?#@\s\"'\\]{1,256}:[^/?#@\s\"'\\]{1,256}(?=@)")
+_OF_USER: Final = r"[^:/?#@\s\"'\\]{0,256}+:[^/?#@\s\"'\\]{1,512}+(?=@)"
+_USER: Final = re.compile(_OF_USER)
+"""A name, which may be empty, and a password."""
+_ADDRESS_WITH_USER: Final = re.compile(f"://{_OF_USER}")
 _PARAMETER: Final = re.compile(r"[?&;](?:token|access_token|api_key|apikey|password|secret)=", re.IGNORECASE)
 _PARAMETERS: Final = ("token", "key", "password", "secret")
 _VALUE: Final = re.compile(r"[^&;\s\"'\\]+")
@@ -113,7 +116,7 @@ def without_places(text: str, mark: Callable[[re.Match[str]], str]) -> str:
         text = _KEY.sub(mark, text)
     if "earer " in text or "Basic " in text:
         text = _replaced(text, _BEARER, _CREDENTIALS, mark)
-    if "://" in text and "@" in text:
+    if "://" in text and "@" in text and _ADDRESS_WITH_USER.search(text):
         text = _replaced(text, _ADDRESS, _USER, mark)
     if "=" in text and any(part[-8:].lower().endswith(_PARAMETERS) for part in text.split("=")):
         text = _replaced(text, _PARAMETER, _VALUE, mark)

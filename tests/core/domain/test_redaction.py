@@ -64,6 +64,8 @@ def test_a_token_of_a_known_maker_is_told_by_its_shape(token: str) -> None:
     ("text", "kept"),
     [
         ("postgres://app:hunter22@db/x", "postgres://[redacted:"),
+        ("redis://:hunter22@cache:6379/0", "redis://[redacted:"),
+        ("amqp://app:a:b:c@mq", "amqp://[redacted:"),
         ("Authorization: Bearer abc123def456ghi789", "Authorization: Bearer [redacted:"),
         ("https://host/cb?token=abcdef&next=1", "https://host/cb?token=[redacted:"),
         ("https://host/cb?TOKEN=abcdef&next=1", "https://host/cb?TOKEN=[redacted:"),
