@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import logging
+import select
 import socket
 from collections.abc import Callable, Coroutine, Iterator
 from functools import lru_cache, partial
@@ -29,6 +30,7 @@ _LAST_WORDS = 2
 """Seconds for connections to close when all requests are over."""
 _LAST_CHANCE = 0.5
 """Seconds in which a connection without a request is still listened to at the end."""
+_MOMENT = 0.02
 _MOST_CONNECTIONS = 4_000
 _LINGER = 5.0
 """Seconds for which a request is still read that was answered before its end, where the connection is to be closed."""
@@ -178,7 +180,12 @@ class BoundedProtocol(HttpToolsProtocol):
             super().shutdown()
 
     def _end(self) -> None:
-        if self._is_idle():
+        if not self._is_idle():
+            return
+        if self._in_head and _can_be_read(self.transport.get_extra_info("socket").fileno()):
+            # A request that has come and was not looked at yet: closed now, it would be reset.
+            self.loop.call_later(_MOMENT, self._end)
+        else:
             self.transport.close()
 
     def _is_idle(self) -> bool:
@@ -444,6 +451,36 @@ class HTTPServer(uvicorn.Server):
     def capture_signals(self) -> Iterator[None]:
         yield
 
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Take those who have connected and were not let in yet, then nobody any more: they would be reset."""
+        waiting = [connection for listener in sockets or () for connection in _waiting(listener)]
+        for server in self.servers:
+            server.close()
+        for connection in waiting:
+            await asyncio.get_running_loop().connect_accepted_socket(self._protocol, connection)
+        await super().shutdown(sockets)
+
+    def _protocol(self) -> asyncio.Protocol:
+        kind: Any = self.config.http_protocol_class
+        protocol: asyncio.Protocol = kind(
+            config=self.config, server_state=self.server_state, app_state=self.lifespan.state
+        )
+        return protocol
+
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         self.ready.set()
+
+
+def _waiting(listener: socket.socket) -> Iterator[socket.socket]:
+    """The connections that nobody has accepted yet."""
+    with contextlib.suppress(OSError):  # there are no more
+        while True:
+            yield listener.accept()[0]
+
+
+def _can_be_read(descriptor: int) -> bool:
+    """Whether something has come on a connection, or its end."""
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    return bool(poll.poll(0))

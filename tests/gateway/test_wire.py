@@ -224,3 +224,29 @@ async def test_a_request_behind_one_that_was_answered_early_is_answered_too() ->
         assert b"401" in await stream.receive()
         await stream.send(b"a" * 100_000 + b"GET /close HTTP/1.1\r\nhost: x\r\n\r\n")
         assert (await _rest(stream)).count(b"401") == 1
+
+
+async def test_who_connected_in_the_last_moment_is_still_answered() -> None:
+    """P14: the system takes connections before we do; those that nobody has looked at would be reset."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    server = HTTPServer(_app)
+    clients: list[socket.socket] = []
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(server.serve, [listener])
+        await server.ready.wait()
+        server.should_exit = True
+        port = listener.getsockname()[1]
+        ending = server.shutdown
+
+        async def crowded(sockets: list[socket.socket] | None = None) -> None:
+            for _ in range(20):
+                clients.append(socket.create_connection(("127.0.0.1", port)))
+                clients[-1].sendall(b"GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
+            await ending(sockets)
+            with pytest.raises(ConnectionRefusedError):
+                socket.create_connection(("127.0.0.1", port))
+
+        server.shutdown = crowded  # type: ignore[method-assign]
+    for client in clients:
+        with client:
+            assert client.recv(1_000).startswith(b"HTTP/1.1 200")
