@@ -1,13 +1,14 @@
 """Runs one server and sees to it that nothing of it is left, however squidbot ends.
 
-A program of its own (`python -I -S reaper.py CONTROL STATUS GRACE FIRM -- COMMAND ARGS…`), standard library only,
-no part of squidbot imported. The server's three standard streams are squidbot's own: nothing passes through here.
+Forked by the nursery (`nursery.py`), or a program of its own (`python -I -S reaper.py CONTROL STATUS GRACE FIRM -- COMMAND
+ARGS…`); standard library only, no part of squidbot imported. The server's three standard streams are squidbot's own:
+nothing passes through here.
 
 CONTROL is a pipe that squidbot holds open: when it says something, because squidbot stops the server, or closes, because
 squidbot was killed, the server has GRACE seconds to end by itself (its input is closed by then), then its whole tree
 gets SIGTERM, and FIRM seconds later SIGKILL, until the tree is empty. When it closes after it said something there is no time: SIGTERM comes at
-once, and SIGKILL soon. On STATUS goes one line: `exit CODE`, `signal NUMBER`
-or `error ERRNO`. On Linux this process is a child subreaper, so that what daemonises itself is still found; and there are
+once, and SIGKILL soon. On STATUS goes one line: `exit CODE`, `signal NUMBER` or `error ERRNO`, and `done` once nothing
+is left, if all went as it should. On Linux this process is a child subreaper, so that what daemonises itself is still found; and there are
 two of it, for a server can kill its parent: the second only stands by, inherits all that the first leaves, and ends it.
 """
 
@@ -18,6 +19,10 @@ import os
 import select
 import sys
 import time
+
+MYPY = False
+if MYPY:
+    from collections.abc import Callable, Mapping
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
@@ -33,25 +38,59 @@ _NUDGE = 0.1
 def main() -> None:
     """Start the server, then wait for its end or for ours."""
     control, status = int(sys.argv[1]), int(sys.argv[2])
-    grace, firm = float(sys.argv[3]), float(sys.argv[4])
     for descriptor in (control, status):
         os.set_inheritable(descriptor, False)
+    defy_signals()
+    os._exit(tend(control, status, float(sys.argv[3]), float(sys.argv[4]), sys.argv[6:], os.environ))
+
+
+def defy_signals() -> None:
+    """What a terminal or a service manager sends to everybody is not for us: the order of dying is squidbot's."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE):
         signal.signal(number, signal.SIG_IGN)
-    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
-    watcher = os.fork() if sys.platform == "linux" else 0
+
+
+def tend(
+    control: int,
+    status: int,
+    grace: float,
+    firm: float,
+    command: "list[str] | list[bytes]",
+    environ: "Mapping[str, str] | Mapping[bytes, bytes]",
+    announce: "Callable[[int, int], None] | None" = None,
+) -> int:
+    """Be the reaper of one server, from its start to its end; the code to exit with.
+
+    `announce(standing, watching)` is called with the numbers of both processes before there is a server.
+    """
+    adopt_orphans()
     wakeup = _wakened_by_children()
+    standing = os.getpid()
+    watcher = os.fork() if sys.platform == "linux" else 0
     if watcher:
         _close_streams()
         if not _stand_by(watcher, control, wakeup, grace + firm + _MARGIN):
-            _end(0, 0.0, 0.0, status, control)
-            sys.exit(1)
-        return
-    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
-    server = _start(sys.argv[6:], status)
+            _end(0, 0.0, 0.0, status, control, wakeup)
+            return 1
+        say(status, b"done\n")
+        return 0
+    adopt_orphans()
+    os.close(wakeup)
+    wakeup = _wakened_by_children()
+    if announce:
+        announce(standing, os.getpid())
+    server = _start(command, environ, status)
     _close_streams()
     ended = _watch(server, control, wakeup, status)
-    _end(server, 0.0 if ended else grace, firm, status, control)
+    _end(server, 0.0 if ended else grace, firm, status, control, wakeup)
+    if sys.platform != "linux":
+        say(status, b"done\n")
+    os._exit(0)
+
+
+def adopt_orphans() -> None:
+    """What is below us and loses its parent becomes our child, where there is such a thing."""
+    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
 
 
 def _wakened_by_children() -> int:
@@ -60,7 +99,9 @@ def _wakened_by_children() -> int:
     os.set_blocking(alarm, False)
     os.set_blocking(wakeup, False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
-    signal.set_wakeup_fd(alarm, warn_on_full_buffer=False)
+    former = signal.set_wakeup_fd(alarm, warn_on_full_buffer=False)
+    if former >= 0:
+        os.close(former)  # of the process that this one was forked from
     return wakeup
 
 
@@ -86,7 +127,9 @@ def _stand_by(watcher: int, control: int, wakeup: int, patience: float) -> bool:
             os.kill(watcher, signal.SIGCONT if time.monotonic() < deadline else signal.SIGKILL)
 
 
-def _start(command: list[str], status: int) -> int:
+def _start(
+    command: "list[str] | list[bytes]", environ: "Mapping[str, str] | Mapping[bytes, bytes]", status: int
+) -> int:
     """Fork the server into a session of its own, with the signals that a program expects."""
     pid = os.fork()
     if pid:
@@ -96,9 +139,9 @@ def _start(command: list[str], status: int) -> int:
         _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE, signal.SIGCHLD):
             signal.signal(number, signal.SIG_DFL)
-        os.execve(command[0], command[1:], os.environ)
+        os.execve(command[0], command[1:], environ)
     except OSError as error:
-        os.write(status, b"error %d\n" % (error.errno or 0))
+        say(status, b"error %d\n" % (error.errno or 0))
     os._exit(127)
 
 
@@ -114,7 +157,7 @@ def _watch(server: int, control: int, wakeup: int, status: int) -> bool:
             return False
 
 
-def _end(server: int, grace: float, firm: float, status: int, control: int) -> None:
+def _end(server: int, grace: float, firm: float, status: int, control: int, wakeup: int) -> None:
     """Wait, then ask, then kill, until there is no descendant any more."""
     started = time.monotonic()
     asked = False
@@ -124,10 +167,11 @@ def _end(server: int, grace: float, firm: float, status: int, control: int) -> N
         if _is_hurried(control):
             grace, firm = min(grace, waited), min(firm, _HURRY)
         if not ended and not asked and waited < grace:
-            time.sleep(_TICK)
+            _pause(wakeup)
             continue
         left = _descendants(server)
         if not left:
+            _reap(server, status)  # what has died since
             return
         if waited >= grace + firm:
             _signal(left, signal.SIGKILL)
@@ -135,7 +179,13 @@ def _end(server: int, grace: float, firm: float, status: int, control: int) -> N
             asked = True
             grace = waited
             _signal(left, signal.SIGTERM)
-        time.sleep(_TICK)
+        _pause(wakeup)
+
+
+def _pause(wakeup: int) -> None:
+    """A moment, cut short by the end of a child."""
+    if select.select([wakeup], [], [], _TICK)[0]:
+        os.read(wakeup, 4096)
 
 
 def _is_hurried(control: int) -> bool:
@@ -147,21 +197,26 @@ def _is_hurried(control: int) -> bool:
 
 def _reap(server: int, status: int) -> bool:
     """Collect every dead child; True once the server itself was among them."""
+    ended = False
     while True:
         try:
             pid, code = os.waitpid(-1, os.WNOHANG)
         except ChildProcessError:
             return True
         if pid == 0:
-            return False
+            return ended
         if pid == server:
-            ended = os.waitstatus_to_exitcode(code)
-            line = b"exit %d\n" % ended if ended >= 0 else b"signal %d\n" % -ended
-            try:
-                os.write(status, line)
-            except OSError:
-                pass
-            return True
+            ended = True
+            number = os.waitstatus_to_exitcode(code)
+            say(status, b"exit %d\n" % number if number >= 0 else b"signal %d\n" % -number)
+
+
+def say(status: int, line: bytes) -> None:
+    """Tell squidbot, if it still listens."""
+    try:
+        os.write(status, line)
+    except OSError:
+        pass
 
 
 def _descendants(server: int) -> list[int]:

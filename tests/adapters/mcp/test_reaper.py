@@ -84,7 +84,7 @@ def test_a_server_that_obeys_the_end_of_its_input_is_not_even_asked(tmp_path: Pa
     with reaping(*stubborn(tmp_path / "pids")) as reaped:
         reaped.ready()
         reaped.let_go()
-        assert reaped.said() == b"exit 0\n"
+        assert reaped.said() == b"exit 0\ndone\n"
 
 
 def test_a_server_that_needs_a_moment_to_write_down_its_state_gets_it(tmp_path: Path) -> None:
@@ -93,7 +93,7 @@ def test_a_server_that_needs_a_moment_to_write_down_its_state_gets_it(tmp_path: 
     with reaping(*stubborn(pids, "slow-flush"), grace=5) as reaped:
         reaped.ready()
         reaped.let_go()
-        assert reaped.said() == b"exit 0\n"
+        assert reaped.said() == b"exit 0\ndone\n"
     assert "flushed" in pids.read_text("ascii")
 
 
@@ -102,7 +102,7 @@ def test_a_server_that_ignores_the_end_of_its_input_is_told_to_end(tmp_path: Pat
     with reaping(*stubborn(tmp_path / "pids", "ignore-eof")) as reaped:
         reaped.ready()
         assert reaped.let_go() >= GRACE
-        assert reaped.said() == b"signal 15\n"
+        assert reaped.said() == b"signal 15\ndone\n"
 
 
 def test_a_whole_tree_that_ignores_everything_is_killed_daemons_included(tmp_path: Path) -> None:
@@ -112,7 +112,7 @@ def test_a_whole_tree_that_ignores_everything_is_killed_daemons_included(tmp_pat
         reaped.ready()
         assert len(noted(pids)) == 3
         assert reaped.let_go() < GRACE + FIRM + 2
-        assert reaped.said() == b"signal 9\n"
+        assert reaped.said() == b"signal 9\ndone\n"
     assert not [pid for pid in noted(pids) if alive(pid)]
 
 
@@ -120,7 +120,7 @@ def test_a_server_that_ends_by_itself_takes_its_children_with_it(tmp_path: Path)
     """A crashed server's helpers would run on for ever, with its secrets."""
     pids = tmp_path / "pids"
     with reaping(*stubborn(pids, "child", "daemon", "exit")) as reaped:
-        assert reaped.said() == b"exit 0\n"
+        assert reaped.said() == b"exit 0\ndone\n"
     assert len(noted(pids)) == 3
     assert not [pid for pid in noted(pids) if alive(pid)]
 
@@ -154,7 +154,7 @@ def test_signals_of_a_terminal_do_not_end_the_reaper_before_its_server(tmp_path:
             os.kill(reaped.process.pid, number)
         assert alive(noted(pids)[0])
         reaped.let_go()
-        assert reaped.said() == b"exit 0\n"
+        assert reaped.said() == b"exit 0\ndone\n"
 
 
 @pytest.mark.requirement("B-12")
@@ -175,7 +175,7 @@ def test_a_server_that_stopped_its_parent_is_ended_when_its_time_comes(tmp_path:
     with reaping(*stubborn(pids, "ignore-eof", "ignore-term", "child", "daemon", "stop-reaper")) as reaped:
         reaped.ready()
         reaped.let_go()
-        assert reaped.said() == b"signal 9\n"
+        assert reaped.said() == b"signal 9\ndone\n"
     assert not [pid for pid in noted(pids) if alive(pid)]
 
 

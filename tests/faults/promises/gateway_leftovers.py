@@ -29,7 +29,7 @@ def ended(number: signal.Signals, expected: int) -> list[str]:
         missing = all_up(running, len(servers))
         code = running.end(number)
         wrong = [f"exit {code}: {running.said()[-500:]}"] if code != expected else []
-    return missing + wrong + gone(mark)
+    return missing + wrong + gone(mark, running.process.pid)
 
 
 def all_up(running: GatewayProcess, count: int) -> list[str]:

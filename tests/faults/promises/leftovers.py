@@ -9,6 +9,7 @@ Prints what was left within five seconds (processes with our mark, zombies, open
 import argparse
 import asyncio
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -19,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from squidbot import MCPClient, MCPConfig
+from squidbot.adapters.mcp.reapers import SQUIDBOT
 from tests.faults.measure import children, descriptors, marked
 from tests.faults.scene import ROOT, stdio_entry
 
@@ -58,13 +60,14 @@ def kill() -> list[str]:
             assert host.stdout is not None
             ready = host.stdout.readline()
             host.kill()
-    return ([] if ready else ["the host program did not start"]) + gone(mark)
+    return ([] if ready else ["the host program did not start"]) + gone(mark, host.pid)
 
 
-def gone(mark: str) -> list[str]:
-    """What carries `mark` five seconds later, or nothing as soon as nothing does."""
+def gone(mark: str, squidbot: int | None = None) -> list[str]:
+    """What carries `mark`, or watched over servers for the process `squidbot`, five seconds later, or nothing as soon as nothing does."""
     deadline = time.monotonic() + WITHIN
-    while (left := marked(mark)) and time.monotonic() < deadline:
+    watchers = f"{SQUIDBOT}={squidbot}\0"
+    while (left := marked(mark) + (marked(watchers) if squidbot else [])) and time.monotonic() < deadline:
         time.sleep(0.05)
     return left
 
@@ -88,6 +91,7 @@ async def main(cycles: int, kills: int, at_once: int) -> int:
     await repeated("cycles", at_once, at_once, cycle)  # what is loaded and opened once is no leak
     before = len(descriptors())
     left = await repeated("cycles", cycles, at_once, cycle)
+    left += gone(uuid.uuid4().hex, os.getpid())
     left += await repeated("kills", kills, at_once, lambda: asyncio.to_thread(kill))
     zombies, files = len(children()), len(descriptors()) - before
     print(f"\n{cycles} cycles and {kills} kills of {len(SERVERS)} servers each: {len(left)} processes left, ", end="")

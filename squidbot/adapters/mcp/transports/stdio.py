@@ -7,21 +7,19 @@ import json
 import os
 import shutil
 import signal
-import subprocess
-import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 import anyio
 
-from squidbot.adapters.mcp import reaper
+from squidbot.adapters.mcp import reapers
 from squidbot.adapters.mcp.apart import apart
 from squidbot.adapters.mcp.channel import ChannelClosed, Frame
 from squidbot.adapters.mcp.leftovers import MARK, fresh_mark, sweep
 from squidbot.adapters.mcp.lines import Lines
+from squidbot.adapters.mcp.reapers import Command, Reaper
 from squidbot.adapters.mcp.transport import Opening
 from squidbot.config.schema import MCPServerConfig
 from squidbot.core.domain.errors import MCPConnectionError
@@ -33,6 +31,8 @@ FIRM = 1.0
 """Seconds between SIGTERM and SIGKILL."""
 _MARGIN = 1.0
 """Seconds that the reaper has beyond both to be done; then something keeps it from its work."""
+_PASSING = {errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE}
+"""What keeps a process from starting now and not for ever."""
 _CHUNK = 262_144
 _PIPE = 65_536
 """All that a pipe holds: to ask for more at once costs memory that may not be there."""
@@ -48,7 +48,7 @@ _EXIT_NEWS = 0.5
 @asynccontextmanager
 async def open_stdio(config: MCPServerConfig, opening: Opening) -> AsyncIterator["ProcessChannel"]:
     """Start the server; leaving ends it, gently, then firmly, with everything it started."""
-    channel = ProcessChannel(await _started(config), config, opening.bounds.bytes)
+    channel = ProcessChannel(*await _started(config), config, opening.bounds.bytes)
     try:
         await channel.attach()
         yield channel
@@ -57,17 +57,7 @@ async def open_stdio(config: MCPServerConfig, opening: Opening) -> AsyncIterator
             await channel.close()
 
 
-@dataclass(slots=True)
-class _Process:
-    """The reaper of one server, the two pipes between it and us, and the mark of all that the server starts."""
-
-    popen: "subprocess.Popen[bytes]"
-    control: int
-    status: int
-    mark: str
-
-
-async def _started(config: MCPServerConfig) -> _Process:
+async def _started(config: MCPServerConfig) -> tuple[Reaper, str]:
     """Starting takes its time, so a thread does it; a machine may have none left to give."""
     try:
         return await anyio.to_thread.run_sync(_start, config)
@@ -82,49 +72,22 @@ async def _started(config: MCPServerConfig) -> _Process:
         ) from None
 
 
-def _start(config: MCPServerConfig) -> _Process:
+def _start(config: MCPServerConfig) -> tuple[Reaper, str]:
+    """A running server under its reaper, and the mark of all that it starts."""
     mark = fresh_mark()
     environment = {**config.child_environment(), MARK: mark}
     folder = _working_folder(config)
-    command = _find(config, environment, folder)
-    control_read, control, status, status_write = _pipes()
-    argv = [sys.executable, "-I", "-S", reaper.__file__, str(control_read), str(status_write), str(GRACE), str(FIRM)]
+    program = _find(config, environment, folder)
+    command = Command(program, [config.command or "", *config.args], environment, folder, GRACE, FIRM)
     try:
-        popen = subprocess.Popen(
-            [*argv, "--", command, config.command or "", *config.args],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            cwd=folder,
-            env=environment,
-            pass_fds=(control_read, status_write),
-            start_new_session=True,
-            bufsize=0,
-        )
+        return reapers.start(command), mark
     except OSError as error:
-        os.close(control)
-        os.close(status)
         raise MCPConnectionError(
             f"cannot start {config.command!r}: {error.strerror}",
             server=config.name,
             reason=f"it cannot be started: {error.strerror}",
-            permanent=error.errno != errno.EAGAIN,
+            permanent=error.errno not in _PASSING,
         ) from None
-    finally:
-        os.close(control_read)
-        os.close(status_write)
-    os.set_blocking(status, False)
-    return _Process(popen, control, status, mark)
-
-
-def _pipes() -> tuple[int, int, int, int]:
-    control_read, control = os.pipe()
-    try:
-        return control_read, control, *os.pipe()
-    except OSError:
-        os.close(control_read)
-        os.close(control)
-        raise
 
 
 def _working_folder(config: MCPServerConfig) -> Path | None:
@@ -163,8 +126,10 @@ def _find(config: MCPServerConfig, environment: Mapping[str, str], folder: Path 
 class ProcessChannel:
     """The `Channel` to a running server."""
 
-    def __init__(self, process: _Process, config: MCPServerConfig, limit: int) -> None:
-        self._process = process
+    def __init__(self, reaper: Reaper, mark: str, config: MCPServerConfig, limit: int) -> None:
+        self._reaper = reaper
+        self._mark = mark
+        self._done = False
         self._config = config
         self._lines = Lines(limit)
         self._output = asyncio.StreamReader(limit=_CHUNK)
@@ -180,12 +145,11 @@ class ProcessChannel:
     async def attach(self) -> None:
         """Connect the pipes of the process to the event loop."""
         loop = asyncio.get_running_loop()
-        popen = self._process.popen
-        loop.add_reader(self._process.status, self._on_status)
-        await loop.connect_write_pipe(lambda: self._input, popen.stdin)
+        loop.add_reader(self._reaper.status, self._on_status)
+        await loop.connect_write_pipe(lambda: self._input, self._reaper.stdin)
         for factory, pipe in (
-            (lambda: asyncio.StreamReaderProtocol(self._output), popen.stdout),
-            (lambda: self._last_words, popen.stderr),
+            (lambda: asyncio.StreamReaderProtocol(self._output), self._reaper.stdout),
+            (lambda: self._last_words, self._reaper.stderr),
         ):
             transport, _ = await loop.connect_read_pipe(factory, pipe)
             with suppress(AttributeError):  # another loop's transports have sizes of their own
@@ -215,54 +179,56 @@ class ProcessChannel:
 
     async def close(self) -> None:
         """Close the server's input and wait until the reaper says that all of it is gone."""
-        popen = self._process.popen
+        reaper, processes = self._reaper, self._reaper.processes
         self._input.close()
         with suppress(OSError):  # there may be nobody to tell
-            os.write(self._process.control, b".")
+            reaper.control.write(b".")
         self._closing = True
         if self._hurried:
-            self._hang_up()
-        popen.send_signal(signal.SIGCONT)  # a server may have stopped it
+            reaper.control.close()
+        processes.wake()  # a server may have stopped it
         with anyio.move_on_after(GRACE + FIRM + _MARGIN) as patience:
             await self._gone.wait()
         if patience.cancelled_caught:
-            popen.kill()
-        if await apart(popen.wait) != 0:
-            await apart(partial(sweep, self._process.mark))
-        self._hang_up()
-        asyncio.get_running_loop().remove_reader(self._process.status)
-        os.close(self._process.status)
+            processes.kill()
+        await apart(processes.bury)
+        if not self._done:
+            await apart(partial(sweep, self._mark))
+        reaper.control.close()
+        asyncio.get_running_loop().remove_reader(reaper.status)
+        reaper.status.close()
         self._input.abort()
         for pipe in self._pipes:
             pipe.close()
         await asyncio.sleep(0)
-        for stream in (popen.stdin, popen.stdout, popen.stderr):
-            assert stream is not None
+        for stream in (reaper.stdin, reaper.stdout, reaper.stderr):
             stream.close()
 
     def hurry(self) -> None:
         """Let it have little time to end: whenever it is closed, or from now on."""
         self._hurried = True
         if self._closing:
-            self._hang_up()
-
-    def _hang_up(self) -> None:
-        """Close the control pipe, once."""
-        control, self._process.control = self._process.control, -1
-        if control >= 0:
-            os.close(control)
+            self._reaper.control.close()
 
     def _on_status(self) -> None:
-        """Read what the reaper says: how the server ended, then, by closing, that nothing of it is left."""
-        news = os.read(self._process.status, 256)
+        """Read what the reaper says: how the server ended, that it is done, then, by closing, that it is gone too."""
+        try:
+            news = self._reaper.status.recv(256)
+        except BlockingIOError:
+            return
+        except OSError:
+            news = b""
+        for line in news.decode("ascii", "replace").splitlines():
+            if line == "done":
+                self._done = True
+            elif self._exit is None:
+                self._exit = _exit_in_words(line)
+                self._told.set()
         if not news:
-            asyncio.get_running_loop().remove_reader(self._process.status)
+            asyncio.get_running_loop().remove_reader(self._reaper.status)
             self._gone.set()
             self._told.set()
             self._hang_up_if_unwatched()
-        elif self._exit is None:
-            self._exit = _exit_in_words(news.split(b"\n", 1)[0].decode("ascii", "replace"))
-            self._told.set()
 
     def _hang_up_if_unwatched(self) -> None:
         """A reaper that ended without a word was killed: a server that nobody would end is not listened to."""
