@@ -4,7 +4,9 @@ import errno
 import ipaddress
 import os
 import socket
+import sys
 from collections.abc import Sequence
+from typing import Any
 
 from squidbot.cli.errors import CommandError
 
@@ -21,9 +23,33 @@ def bound(host: str, port: int, *, allowed_hosts: Sequence[str]) -> socket.socke
         )
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
-        listener = socket.create_server(address[:2], family=family, backlog=_BACKLOG)
+        return _listening(address[:2], family)
     except OSError as error:
         raise _unusable(host, port, error) from None
+
+
+def one_each(listener: socket.socket, count: int) -> list[socket.socket]:
+    """As many sockets at the address of this one, which is closed: the system shares connections out among them.
+
+    At one socket, whoever is quick takes all that come at once. Raises CommandError. Where the system cannot, one is for all.
+    """
+    if sys.platform != "linux":
+        return [listener] * count
+    address = listener.getsockname()[:2]
+    listener.close()
+    taken: list[socket.socket] = []
+    try:
+        while len(taken) < count:
+            taken.append(_listening(address, listener.family, reuse_port=True))
+    except OSError as error:
+        for each in taken:
+            each.close()
+        raise _unusable(*address, error) from None
+    return taken
+
+
+def _listening(address: tuple[Any, ...], family: int, *, reuse_port: bool = False) -> socket.socket:
+    listener = socket.create_server(address, family=family, backlog=_BACKLOG, reuse_port=reuse_port)
     # Connections inherit it; asyncio does not see that a socket of create_server is TCP's, and answers would wait 40 ms.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listener

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import anyio
 import click
 
-from squidbot.cli.binding import address_of, bound
+from squidbot.cli.binding import address_of, bound, one_each
 from squidbot.cli.exits import DONE, INTERRUPTED
 from squidbot.cli.grammar import Command
 from squidbot.cli.invocation import Invocation
@@ -69,7 +69,8 @@ def gateway(
             _greet(call, url, link=link, seconds=time.time() - began)
 
         if workers > 1:
-            return run_workers(call, listener, workers, ready)
+            listeners = [stack.enter_context(each) for each in one_each(listener, workers)]
+            return run_workers(call, listeners, ready)
         return _run(call, listener, ready)
 
 

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -55,15 +55,15 @@ def inherited(worker: tuple[int, int, int]) -> tuple[socket.socket, Callable[[st
     return socket.socket(fileno=listening), ready
 
 
-def run_workers(call: Invocation, listener: socket.socket, count: int, ready: Callable[[str | None], None]) -> int:
-    """Serve with `count` processes until a signal says to end."""
-    crew = _Crew(_command(call), listener)
+def run_workers(call: Invocation, listeners: Sequence[socket.socket], ready: Callable[[str | None], None]) -> int:
+    """Serve with a process for each of these sockets until a signal says to end."""
+    crew = _Crew(_command(call))
     heard: queue.SimpleQueue[int] = queue.SimpleQueue()
     for number in _SIGNALS:
         signal.signal(number, lambda number, _: heard.put(number))
     try:
-        for _ in range(count):
-            crew.start()
+        for listener in listeners:
+            crew.start(listener)
         return _attend(crew, heard, ready, say=call.output.note)
     finally:
         crew.end()
@@ -72,6 +72,8 @@ def run_workers(call: Invocation, listener: socket.socket, count: int, ready: Ca
 @dataclass
 class _Worker:
     process: subprocess.Popen[bytes]
+    listener: socket.socket
+    """Held here too: whoever connects while a worker is replaced waits for the next one."""
     began: float
 
 
@@ -80,7 +82,6 @@ class _Crew:
     """The workers that there are."""
 
     command: list[str]
-    listener: socket.socket
     workers: list[_Worker] = field(default_factory=list)
     ready: int = 0
     link: str | None = None
@@ -88,15 +89,15 @@ class _Crew:
     _lifeline: tuple[int, int] = field(default_factory=os.pipe)
     _rest: float = _FIRST_REST
 
-    def start(self) -> None:
+    def start(self, listener: socket.socket) -> None:
         told, tell = os.pipe()
-        inherited = (self.listener.fileno(), tell, self._lifeline[0])
+        inherited = (listener.fileno(), tell, self._lifeline[0])
         options = ["--worker", *(str(number) for number in inherited)]
         # A session of its own: what is typed at the terminal comes from us, once.
         process = subprocess.Popen([*self.command, *options], pass_fds=inherited, start_new_session=True)
         os.close(tell)
         threading.Thread(target=self._hear, args=(told,), daemon=True).start()
-        self.workers.append(_Worker(process, time.monotonic()))
+        self.workers.append(_Worker(process, listener, time.monotonic()))
 
     def _hear(self, told: int) -> None:
         said = os.read(told, 4_096).decode()
@@ -117,7 +118,7 @@ class _Crew:
             steady = time.monotonic() - worker.began > _STEADY
             self._rest = _FIRST_REST if steady else min(self._rest * 2, _LONGEST_REST)
             time.sleep(0 if steady else self._rest)
-            self.start()
+            self.start(worker.listener)
         return [worker.process.returncode for worker in dead]
 
     @property

@@ -1,10 +1,11 @@
 """The address that a gateway listens at: never open by default, and what is wrong is said with what to do."""
 
 import socket
+from contextlib import ExitStack, suppress
 
 import pytest
 
-from squidbot.cli.binding import address_at, address_of, bound, is_loopback
+from squidbot.cli.binding import address_at, address_of, bound, is_loopback, one_each
 from squidbot.cli.errors import CommandError
 
 
@@ -49,3 +50,26 @@ def test_the_address_is_one_that_commands_of_this_machine_can_use() -> None:
 def test_only_this_machine_is_loopback(host: str, expected: bool) -> None:
     """A name may lead anywhere."""
     assert is_loopback(host) is expected
+
+
+@pytest.mark.requirement("G-10")
+def test_each_worker_has_a_socket_of_its_own_at_the_one_address() -> None:
+    """At one socket the quickest worker takes all connections that come at once, and the others have none."""
+    listener = bound("127.0.0.1", 0, allowed_hosts=[])
+    address = listener.getsockname()
+    with ExitStack() as stack:
+        listeners = [stack.enter_context(each) for each in one_each(listener, 2)]
+        assert {each.getsockname() for each in listeners} == {address}
+        with pytest.raises(CommandError, match="is taken"):
+            bound("127.0.0.1", address[1], allowed_hosts=[])
+        for _ in range(64):
+            stack.enter_context(socket.create_connection(address))
+        came = [0, 0]
+        for number, each in enumerate(listeners):
+            each.setblocking(False)
+            with suppress(BlockingIOError):
+                while True:
+                    stack.enter_context(each.accept()[0])
+                    came[number] += 1
+    assert sum(came) == 64
+    assert min(came) > 0
