@@ -44,7 +44,7 @@ def one_each(listener: socket.socket, count: int) -> list[socket.socket]:
     except OSError as error:
         for each in taken:
             each.close()
-        raise _unusable(*address, error) from None
+        raise _unusable(address[0], address[1], error) from None
     return taken
 
 

@@ -1,6 +1,7 @@
 """Rate limits that several gateways share, counted in Redis.
 
-One script decides about all limits of a call at once, so the count is exact however many gateways ask.
+One script decides about all limits of a call at once, so the count is exact however many gateways ask. Calls that come
+while Redis is being asked are asked about together: a question about fifty calls takes hardly longer than one about one.
 
 The clock. Redis knows only the date, and a date can be set: a step of an hour would fill every bucket, or none for an
 hour. So no date is asked. Redis keeps one number, the shared time, and every process adds to it what passed on its own
@@ -15,14 +16,15 @@ Keys expire a day after they could matter; that is the only use of the date. Wit
 refused and others pass, unless the limit says otherwise.
 """
 
+import asyncio
 import hashlib
-import uuid
-from collections.abc import Awaitable, Callable, Sequence
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Final, NamedTuple, Self, TypeVar
+from typing import Any, Final, NamedTuple, Self
 from urllib.parse import urlsplit
 
 import anyio
@@ -30,14 +32,13 @@ from loguru import logger
 from redis.asyncio import Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
-from redis.exceptions import RedisError
+from redis.exceptions import NoScriptError, RedisError
 
 from squidbot.core.domain.errors import RateLimited
 from squidbot.core.domain.limits import Limit, limits_of, refusal
 from squidbot.core.domain.tools import ToolId
 from squidbot.core.ports import Clock
-
-T = TypeVar("T")
+from squidbot.core.services.chance import random_bytes
 
 DEADLINE: Final = 0.5
 """Seconds for one question to Redis."""
@@ -46,8 +47,10 @@ REST: Final = 1.0
 LEASE: Final = 10.0
 """Seconds after which the places of a gateway that is gone are free again."""
 _RENEWAL: Final = LEASE / 4
-_LANES: Final = 16
-"""Questions to Redis at a time, each on a connection of its own."""
+_CONNECTIONS: Final = 4
+"""One question after the other, so that what is given back is never given back too soon; and what renews beside them."""
+_MOST_TOGETHER: Final = 256
+"""Calls that one question is about."""
 _QUIET: Final = 60.0
 """Seconds in which it is not said again that Redis is gone."""
 _MOST_MATCHES: Final = 10_000
@@ -56,6 +59,8 @@ _DAY_MS: Final = 86_400_000
 _CLOCK: Final = "{squidbot}:clock"
 """The braces keep all keys in one slot of a cluster, as a script needs them."""
 _SCRIPT: Final = Path(__file__).with_name("acquire.lua").read_text("utf-8")
+_SHA: Final = hashlib.sha1(_SCRIPT.encode(), usedforsecurity=False).hexdigest()
+"""By which Redis knows the script."""
 
 
 class _Unreachable(Exception):
@@ -73,6 +78,22 @@ class _Match(NamedTuple):
     """The keys of those limits that have places."""
 
 
+class _Verdict(NamedTuple):
+    """What Redis says of one call: how long to wait, which limit refuses (0: none), and whether for want of a place."""
+
+    wait: int
+    refusing: int
+    busy: int
+
+
+class _Ticket(NamedTuple):
+    """A call that waits to be asked about."""
+
+    match: _Match
+    lease: str
+    verdict: "asyncio.Future[_Verdict]"
+
+
 class _Place:
     """The places of one call; given back once, however often it is asked."""
 
@@ -85,8 +106,7 @@ class _Place:
     async def release(self) -> None:
         limiter, self._limiter = self._limiter, None
         if limiter is not None:
-            with anyio.CancelScope(shield=True):
-                await limiter.give_back(self._lease)
+            limiter.give_back(self._lease)
 
 
 class RedisRateLimiter:
@@ -99,15 +119,17 @@ class RedisRateLimiter:
         self._where = urlsplit(url).hostname or "this machine"
         self._redis: Redis = Redis.from_url(
             url,
-            max_connections=_LANES + 1,
+            max_connections=_CONNECTIONS,
             socket_connect_timeout=DEADLINE,
             socket_timeout=DEADLINE,
             # A connection that Redis has closed meanwhile is noticed only in use, and is no reason to refuse a call.
             retry=Retry(NoBackoff(), 1),
             protocol=2,
         )
-        self._acquire = self._redis.register_script(_SCRIPT)
-        self._lanes = anyio.Semaphore(_LANES)
+        self._waiting: deque[_Ticket] = deque()
+        self._left: dict[str, tuple[str, ...]] = {}
+        """Places to be given back with the next question, by their lease."""
+        self._asks = False
         self._matches: dict[tuple[str, ToolId], _Match] = {}
         self._held: dict[str, tuple[str, ...]] = {}
         self._offset: int | None = None
@@ -128,9 +150,13 @@ class RedisRateLimiter:
             # An error of whoever calls is none of ours: passed in here, it would come out wrapped in a group.
             await self._stack.aclose()
         finally:
+            _tell(self._waiting, _Unreachable())
             with anyio.CancelScope(shield=True):
-                for lease in tuple(self._held):
-                    await self.give_back(lease)
+                self._left |= self._held
+                self._held.clear()
+                if self._left:
+                    with suppress(_Unreachable):
+                        await self._asked(partial(self._question, ()))
                 with anyio.move_on_after(DEADLINE):
                     await self._redis.aclose()
 
@@ -144,61 +170,119 @@ class RedisRateLimiter:
         match = self._matches.get((role, tool)) or self._match(role, tool)
         if not match.limits:
             return _Place(None, "")
-        lease = uuid.uuid4().hex
+        ticket = _Ticket(match, random_bytes(16).hex(), asyncio.get_running_loop().create_future())
         if match.places:
-            self._held[lease] = match.places
+            self._held[ticket.lease] = match.places
+        self._waiting.append(ticket)
+        self._ask()
         try:
-            wait, refusing, busy = await self._ask(partial(self._take, match, lease))
+            verdict = await ticket.verdict
         except _Unreachable:
-            self._held.pop(lease, None)
+            self._held.pop(ticket.lease, None)
             if all(limit.passes_unreachable(changes=changes) for limit in match.limits):
                 return _Place(None, "")
             raise _uncounted(tool) from None
         except BaseException:
             # Cancelled: whether the place was taken nobody knows, so it is given back.
-            with anyio.CancelScope(shield=True):
-                await self.give_back(lease)
+            self.give_back(ticket.lease)
             raise
-        if refusing:
-            self._held.pop(lease, None)
-            raise refusal(role, match.limits[refusing - 1], wait / _MICRO, busy=busy)
-        return _Place(self, lease)
+        if verdict.refusing:
+            self._held.pop(ticket.lease, None)
+            limit = match.limits[verdict.refusing - 1]
+            raise refusal(role, limit, verdict.wait / _MICRO, busy=bool(verdict.busy))
+        return _Place(self, ticket.lease)
 
-    async def give_back(self, lease: str) -> None:
+    def give_back(self, lease: str) -> None:
         """Free the places of a lease; if Redis cannot be told, they lapse."""
         places = self._held.pop(lease, ())
         if places:
-            with suppress(_Unreachable):
-                await self._ask(partial(self._free, lease, places))
+            self._left[lease] = places
+            self._ask()
 
-    async def _take(self, match: _Match, lease: str) -> tuple[int, int, bool]:
+    # Asking
+
+    def _ask(self) -> None:
+        """See to it that what waits is asked, together with what else comes in this turn of the loop."""
+        if not self._asks:
+            self._asks = True
+            self._tasks.start_soon(self._serve)
+
+    async def _serve(self) -> None:
+        tickets: list[_Ticket] = []
+        try:
+            while self._waiting or self._left:
+                count = min(len(self._waiting), _MOST_TOGETHER)
+                tickets = [self._waiting.popleft() for _ in range(count)]
+                try:
+                    await self._asked(partial(self._question, tickets))
+                except Exception as error:  # noqa: BLE001  whatever it is, it concerns these calls alone
+                    self._left.clear()  # what cannot be given back lapses
+                    _tell(tickets, error)
+        finally:
+            self._asks = False
+            _tell(tickets, _Unreachable())
+
+    async def _question(self, tickets: Sequence[_Ticket]) -> None:
+        """Give back what was left, ask about these calls, and tell each what was said."""
+        left, self._left = self._left, {}
+        freed: dict[str, list[str]] = {}
+        for lease, places in left.items():
+            for key in places:
+                freed.setdefault(key, []).append(lease)
+        groups: dict[int, list[_Ticket]] = {}
+        for ticket in tickets:
+            if not ticket.verdict.done():
+                groups.setdefault(id(ticket.match), []).append(ticket)
+        if not groups and not freed:
+            return
+        answers = await self._sent(freed, [self._words(group) for group in groups.values()])
+        for group, (now, known, *said) in zip(groups.values(), answers, strict=True):
+            await self._learn(now, is_known=bool(known))
+            for place, ticket in enumerate(group):
+                if not ticket.verdict.done():
+                    ticket.verdict.set_result(_Verdict(*said[3 * place : 3 * place + 3]))
+
+    def _words(self, group: Sequence[_Ticket]) -> tuple[Any, ...]:
+        """The question about calls that the same limits concern."""
+        match = group[0].match
         offset = "" if self._offset is None else self._offset
-        first = (self._host, self._here(), offset, lease, int(LEASE * _MICRO), match.life)
-        now, wait, refusing, busy, known = await self._acquire(
-            keys=(_CLOCK, *match.keys), args=(*first, *match.numbers)
-        )
+        first = (self._host, self._here(), offset, int(LEASE * _MICRO), match.life)
+        leases = (ticket.lease for ticket in group)
+        return len(match.keys) + 1, _CLOCK, *match.keys, *first, *match.numbers, *leases
+
+    async def _sent(self, freed: Mapping[str, Sequence[str]], questions: Sequence[tuple[Any, ...]]) -> list[Any]:
+        """What the script says to each of the questions."""
+        try:
+            return await self._piped(freed, questions)
+        except NoScriptError:  # nothing was taken: Redis was restarted, or never heard of it
+            await self._redis.script_load(_SCRIPT)
+            return await self._piped({}, questions)
+
+    async def _piped(self, freed: Mapping[str, Sequence[str]], questions: Sequence[tuple[Any, ...]]) -> list[Any]:
+        async with self._redis.pipeline(transaction=False) as pipe:
+            for key, leases in freed.items():
+                pipe.zrem(key, *leases)
+            for count, *words in questions:
+                pipe.evalsha(_SHA, count, *words)
+            answers: list[Any] = await pipe.execute()
+        return answers[len(freed) :]
+
+    async def _learn(self, now: int, *, is_known: bool) -> None:
+        """What the time was at least."""
+        first = self._offset is None
         fresh = now - self._here()
         if self._offset is None or fresh > self._offset:
             self._offset = fresh
-        if self._host and offset == "" and not known:
+        if self._host and first and not is_known:
             # Whoever comes next from this host may be a process that makes one call and ends.
-            async with self._redis.pipeline(transaction=False) as pipe:
-                pipe.hset(_CLOCK, self._host, str(self._offset))
-                await pipe.execute()
-        return wait, refusing, bool(busy)
-
-    async def _free(self, lease: str, places: Sequence[str]) -> None:
-        async with self._redis.pipeline(transaction=False) as pipe:
-            for key in places:
-                pipe.zrem(key, lease)
-            await pipe.execute()
+            await self._redis.hset(_CLOCK, self._host, str(self._offset))
 
     async def _renew(self) -> None:
         while True:
             await anyio.sleep(_RENEWAL)
             if self._held and self._offset is not None:
                 with suppress(_Unreachable):  # said in the log already; leases lapse by themselves
-                    await self._ask(self._prolong)
+                    await self._asked(self._prolong)
 
     async def _prolong(self) -> None:
         until = self._here() + (self._offset or 0) + int(LEASE * _MICRO)
@@ -210,21 +294,19 @@ class RedisRateLimiter:
                     pipe.pexpire(key, _DAY_MS)
             await pipe.execute()
 
-    async def _ask(self, question: Callable[[], Awaitable[T]]) -> T:
-        """The answer of Redis, within the deadline. Raises _Unreachable, at once if it was silent a moment ago."""
-        async with self._lanes:
-            if self._clock.monotonic() < self._rests_until:
-                raise _Unreachable
-            try:
-                with anyio.fail_after(DEADLINE):
-                    answer = await question()
-            except (RedisError, OSError) as error:  # a TimeoutError is an OSError
-                self._lost(error)
-                raise _Unreachable from error
+    async def _asked(self, question: Callable[[], Awaitable[None]]) -> None:
+        """Ask Redis, within the deadline. Raises _Unreachable, at once if it was silent a moment ago."""
+        if self._clock.monotonic() < self._rests_until:
+            raise _Unreachable
+        try:
+            with anyio.fail_after(DEADLINE):
+                await question()
+        except (RedisError, OSError) as error:  # a TimeoutError is an OSError
+            self._lost(error)
+            raise _Unreachable from error
         if self._gone:
             self._gone = False
             logger.warning("Redis at {} answers again: limits are counted", self._where)
-        return answer
 
     def _lost(self, error: Exception) -> None:
         now = self._clock.monotonic()
@@ -261,6 +343,13 @@ class RedisRateLimiter:
             places=tuple(places for limit, (_, places) in zip(limits, keys, strict=True) if limit.concurrency),
         )
         return match
+
+
+def _tell(tickets: Iterable[_Ticket], error: Exception) -> None:
+    """Tell those that were not told anything yet."""
+    for ticket in tickets:
+        if not ticket.verdict.done():
+            ticket.verdict.set_exception(error)
 
 
 def this_host() -> str:

@@ -192,15 +192,15 @@ async def test_slow_questions_do_not_make_time_run(server: RedisServer) -> None:
 
     async with limiter(server, clocks[0], limit) as one, limiter(server, clocks[1], limit, host="host:b") as two:
         for slow, fast in [(one, two), (two, one)] * 30:
-            acquire = slow._acquire
+            sent = slow._sent
 
-            async def late(acquire: Any = acquire, fast: RedisRateLimiter = fast, **question: Any) -> Any:
+            async def late(freed: Any, questions: Any, sent: Any = sent, fast: RedisRateLimiter = fast) -> Any:
                 await overtake(fast)
-                return await acquire(**question)
+                return await sent(freed, questions)
 
-            slow._acquire = late  # type: ignore[assignment]
+            slow._sent = late  # type: ignore[method-assign]
             passed.append(await passes(slow) == 0)
-            slow._acquire = acquire
+            slow._sent = sent  # type: ignore[method-assign]
             passed.append(await passes(slow) == 0)
     assert 10 < sum(passed) <= 1 + 0.1 * 3.0 * 60
 
@@ -268,7 +268,7 @@ async def test_a_cancelled_call_leaves_its_place(server: RedisServer) -> None:
                 await asyncio.sleep(0)
                 tasks.cancel_scope.cancel()
             for lease in tuple(shared._held):
-                await shared.give_back(lease)
+                shared.give_back(lease)
         with server.client() as client:
 
             def empty() -> bool:
@@ -426,3 +426,35 @@ async def test_other_limits_hold_at_once_and_an_unchanged_one_counts_on(server: 
         limits.replace([UNBOUND, kept, new])
         assert await passes(limits) > 0
         assert [await passes(limits, tool=WRITE) > 0 for _ in range(3)] == [False, False, True]
+
+
+async def test_calls_that_come_at_once_are_asked_about_together(server: RedisServer) -> None:
+    """A question for each call would cost more than all else that is done for it."""
+    async with limiter(server, FakeClock(), Limit(rate=0.001, burst=40, concurrency=100)) as shared:
+        assert await passes(shared) == 0
+        with server.client() as client:
+
+            def questions() -> int:
+                return int(client.info("commandstats")["cmdstat_evalsha"]["calls"])
+
+            before = questions()
+            waits: list[float] = []
+
+            async def call() -> None:
+                waits.append(await passes(shared))
+
+            async with anyio.create_task_group() as tasks:
+                for _ in range(100):
+                    tasks.start_soon(call)
+            assert sorted(waits)[:40] == [0.0] * 39 + [max(waits)]
+            assert questions() - before <= 3
+
+
+async def test_a_redis_that_forgets_the_script_is_told_it_again(server: RedisServer) -> None:
+    """It was restarted, or another took its place."""
+    async with limiter(server, FakeClock(), Limit(rate=0.001, burst=2)) as shared:
+        assert await passes(shared) == 0
+        with server.client() as client:
+            client.script_flush()
+        assert await passes(shared) == 0
+        assert await passes(shared) > 0
