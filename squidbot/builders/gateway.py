@@ -63,8 +63,10 @@ def build_relay(settings: "Settings", hub: "Hub") -> "RedisRelay | None":
         return None
     from squidbot.adapters.relay.redis import RedisRelay
 
-    relay = RedisRelay(settings.redis, heard=lambda happening: hub.publish(happening, local=True))
-    hub.outward = relay.send
+    relay = RedisRelay(
+        settings.redis, heard=lambda happening: hub.publish(happening, local=True), listens=hub.is_heard_here
+    )
+    hub.outward, hub.carries, hub.on_listen = relay.send, relay.carries, relay.ask
     return relay
 
 

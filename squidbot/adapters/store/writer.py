@@ -50,6 +50,8 @@ class Writer:
         self._doubts = Doubts()
         self._last: Head | None = None
         """Where the trail was when we last saw it: it must go on from there."""
+        self._alone = True
+        """Whether nobody else wrote since we last did, as far as we know: only then is the short way worth a try."""
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -133,6 +135,7 @@ class Writer:
             self._hold(connection)
         with transaction(connection, self._database.begin):
             ledger = Ledger(connection, self._database, self._database.chain)
+            self._alone = self._last is None or self._last.sequence == ledger.sequence
             missed = self._missed(ledger)
             settled = self._doubts.settle(ledger, {work.id for work, _ in batch if isinstance(work, ToolExecution)})
             for work, future in batch:
@@ -165,13 +168,14 @@ class Writer:
     def _append(self, connection: Connection, batch: list[Entry]) -> bool:
         """Commit a batch the short way, if it is nothing but rows and the trail is where we left it, as it nearly always is."""
         last, marked = self._last, self._marked
-        if last is None or marked is None or not self._held or self._doubts:
+        if last is None or marked is None or not self._alone or not self._held or self._doubts:
             return False
         if last.sequence + len(batch) - marked >= _MARK_EVERY or not all(isinstance(work, _ROWS) for work, _ in batch):
             return False
         works = [work for work, _ in batch if isinstance(work, _ROWS)]
         appended = append(connection, self._database, works, behind=last, owner=self.owner)
         if appended is None:
+            self._alone = False
             return False
         self._last, begun = appended
         self._open.update(begun)

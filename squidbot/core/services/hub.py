@@ -18,6 +18,10 @@ class Hub:
     def __init__(self) -> None:
         self.outward: Callable[[Happening], None] | None = None
         """What carries happenings to the other gateways; it must not wait and must not raise."""
+        self.carries: Callable[[Topic], bool] = lambda _: True
+        """Whether what is published under a topic would reach anybody there."""
+        self.on_listen: Callable[[], None] = lambda: None
+        """Told when somebody begins to listen."""
         self._listeners: dict[int, tuple[frozenset[Topic] | None, _Queue]] = {}
         self._next = 0
 
@@ -35,6 +39,7 @@ class Hub:
         key, self._next = self._next, self._next + 1
         queue = _Queue()
         self._listeners[key] = (None if topics is None else frozenset(topics), queue)
+        self.on_listen()
         try:
             yield queue.receive
         finally:
@@ -43,8 +48,10 @@ class Hub:
 
     def is_heard(self, topic: Topic) -> bool:
         """Whether what is published under a topic reaches anybody."""
-        if self.outward is not None:
-            return True
+        return (self.outward is not None and self.carries(topic)) or self.is_heard_here(topic)
+
+    def is_heard_here(self, topic: Topic) -> bool:
+        """Whether it reaches anybody in this process."""
         for topics, _ in self._listeners.values():  # noqa: SIM110  asked at every call: a generator takes longer
             if topics is None or topic in topics:
                 return True

@@ -7,7 +7,7 @@ import pytest
 
 from squidbot.adapters.relay import redis as adapter
 from squidbot.adapters.relay.redis import CHANNEL, RedisRelay
-from squidbot.core.domain.happenings import Happening
+from squidbot.core.domain.happenings import Happening, Topic
 from tests.fixtures.redis_server import RedisServer, redis_server
 from tests.fixtures.running import until
 
@@ -21,19 +21,22 @@ def server(tmp_path: Path) -> Iterator[RedisServer]:
 
 
 class Gateway:
-    """One end, and what it heard."""
+    """One end, what somebody listens to there, and what it heard."""
 
-    def __init__(self, server: RedisServer) -> None:
+    def __init__(self, server: RedisServer, *listens: Topic) -> None:
         self.heard: list[Happening] = []
-        self.relay = RedisRelay(server.url, heard=self.heard.append)
+        self.listens = set(listens)
+        self.relay = RedisRelay(server.url, heard=self.heard.append, listens=self.listens.__contains__)
 
 
 async def test_the_others_hear_and_nobody_hears_themselves(server: RedisServer) -> None:
     """An echo would go round for ever."""
-    one, two, three = Gateway(server), Gateway(server), Gateway(server)
+    one, two, three = Gateway(server), Gateway(server), Gateway(server, "call")
     async with one.relay, two.relay, three.relay:
         for gateway in (one, two, three):
             await gateway.relay.listening.wait()
+        three.relay.ask()
+        await until(lambda: two.relay.carries("call"), what="the request of the third")
         happenings = [Happening("tools", "git"), Happening("grants"), Happening("tokens", None, {"id": "t"})]
         for happening in happenings:
             one.relay.send(happening)
@@ -58,13 +61,43 @@ async def test_what_concerns_one_gateway_alone_stays_there(server: RedisServer) 
         assert two.heard == [Happening("alert")]
 
 
+async def test_calls_are_carried_only_while_somebody_listens_elsewhere(
+    server: RedisServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There is one at every moment, and nearly always nobody who looks."""
+    monkeypatch.setattr(adapter, "_ASKING", 0.2)
+    one, two = Gateway(server), Gateway(server)
+    async with one.relay, two.relay:
+        await two.relay.listening.wait()
+        one.relay.send(Happening("call", "git", {"number": 1}))
+        two.listens.add("call")
+        await until(lambda: one.relay.carries("call"), what="the request")
+        for number in range(2, 500):
+            one.relay.send(Happening("call", "git", {"number": number}))
+        await until(lambda: len(two.heard) == 498, what="all that came after it")
+        assert [happening.data["number"] for happening in two.heard] == list(range(2, 500))
+        two.listens.clear()
+        await until(lambda: not one.relay.carries("call"), what="the request to lapse")
+    assert one.relay.dropped == 0
+
+
 async def test_nonsense_on_the_channel_is_not_believed(server: RedisServer) -> None:
     """Redis may be shared with programs that know nothing of us."""
     gateway = Gateway(server)
     async with gateway.relay:
         await gateway.relay.listening.wait()
         with server.client() as client:
-            for text in (b"\xff", "{", "[]", '["x", "tools"]', '["x", "rm", null, {}]', '["x", "tools", 3, {}]', "7"):
+            for text in (
+                b"\xff",
+                "{",
+                "[]",
+                '["x", "tools"]',
+                '["x", "rm", null, {}]',
+                '["x", "tools", 3, {}]',
+                "7",
+                '["x", "want", null, 7]',
+                "\n\n",
+            ):
                 client.publish(CHANNEL, text)
             client.publish(CHANNEL, '["x", "tools", "git", {}]')
         await until(lambda: gateway.heard, what="what makes sense")
@@ -97,8 +130,8 @@ async def test_what_cannot_be_written_as_json_is_counted(server: RedisServer) ->
     """Publishing never raises into a call."""
     gateway = Gateway(server)
     async with gateway.relay:
-        gateway.relay.send(Happening("call", None, {"x": object()}))
-        gateway.relay.send(Happening("call", None, {"x": "y" * 2_000_000}))
+        gateway.relay.send(Happening("alert", None, {"x": object()}))
+        gateway.relay.send(Happening("alert", None, {"x": "y" * 2_000_000}))
         assert gateway.relay.dropped == 2
     gateway.relay.send(Happening("grants"))
     assert gateway.relay.dropped == 3
