@@ -154,6 +154,14 @@ HEAVY: list[Case] = [
     ),
     *each("heavy_words", "sampling elicitation numbers objects", row=36, over=EVENTS, answers="ok", settings=PATIENT),
     *each(
+        "heavy_words",
+        "long_logs long_updates long_methods long_questions",
+        row=36,
+        over=EVENTS,
+        answers="ok",
+        settings={"request_timeout": 20.0},
+    ),
+    *each(
         "endless_flood",
         "logs changes resources noise answers questions",
         row=36,

@@ -28,6 +28,11 @@ class Bounds:
     notifications: int = 1_000
     """A second, beyond which they are dropped and counted."""
 
+    @property
+    def words(self) -> int:
+        """Bytes of notifications a second, beyond which they are dropped and counted."""
+        return self.bytes // 10
+
 
 @dataclass(frozen=True, slots=True)
 class Oversize:

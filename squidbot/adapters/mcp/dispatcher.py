@@ -282,14 +282,14 @@ class FrameDispatcher:
             if "method" in message and is_heavy(frame):
                 self._inbox.too_heavy(message)
             else:
-                self._route(message)
+                self._route(message, len(frame))
         except Noise:
             self._odd("noise", "writes to its output what is no message: {!r}", bytes(frame[:120]))  # type: ignore[index]
         except Unreadable as bad:
             self._odd("unreadable", "sent a message that cannot be read: {}", bad.reason)
             self._blame(bad)
 
-    def _route(self, message: dict[str, Any]) -> None:
+    def _route(self, message: dict[str, Any], size: int) -> None:
         method = message.get("method")
         if isinstance(method, str):
             if not _OUTCOMES.isdisjoint(message):
@@ -297,9 +297,9 @@ class FrameDispatcher:
             params = message.get("params")
             params = params if isinstance(params, dict) else None
             if "id" in message:
-                self._inbox.request(message["id"], method, params)
+                self._inbox.request(message["id"], method, params, size)
             elif self._inbox.progress(method, params) and not run_notify_intercept(self._intercept, method, params):
-                self._inbox.notification(method, params)
+                self._inbox.notification(method, params, size)
             return
         answer = self._awaited(message.get("id"))
         if answer is None:
@@ -385,6 +385,6 @@ def peer_error(error: Any) -> MCPError:
     code, message = error.get("code"), error.get("message")
     return MCPError(
         code if isinstance(code, int) and not isinstance(code, bool) else INTERNAL_ERROR,
-        message if isinstance(message, str) else "the server gave no reason",
+        message if isinstance(message, str) and not message.isspace() and message else "the server gave no reason",
         error.get("data"),
     )

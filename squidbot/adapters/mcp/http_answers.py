@@ -90,7 +90,8 @@ class CheckedEvents(httpx2.AsyncByteStream):
     """A stream of events that holds nothing but valid messages, and never raises.
 
     `request_id` is the call that the stream answers, if it is one's: an answer that cannot be used is then that
-    call's error. What a server says unasked is left out where it is not valid, or too much.
+    call's error. What a server says unasked is left out where it is not valid, or too much. One that was `resumed`, or
+    that names its events, may end without the answer: it is taken up again.
     """
 
     def __init__(
@@ -172,7 +173,7 @@ class CheckedEvents(httpx2.AsyncByteStream):
         except Invalid as bad:
             beside = "method" in message or message.keys().isdisjoint(_ANSWER)
             return self._left_out(event, bad) if beside else self._blamed(str(bad))
-        if self._unasked.admits(message) if "method" in message else self._is_ours(message.get("id")):
+        if self._unasked.admits(message, len(event.data)) if "method" in message else self._is_ours(message.get("id")):
             return replace(event, data=encoded(self._shelf.put(self._request_id, message))).encoded()
         return _place_of(event)
 

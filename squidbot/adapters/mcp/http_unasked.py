@@ -15,6 +15,7 @@ from squidbot.adapters.mcp.channel import Bounds
 
 _AT_ONCE = 32
 """Requests of a server that wait for their answer at the same time; more are dropped."""
+_LONGEST_METHOD = 1_000
 _FORGOTTEN = 60.0
 """Seconds after which a request no longer counts as waiting: it may never be answered."""
 _NEWS = 0.5
@@ -39,23 +40,28 @@ class Unasked:
         self.dropped: Counter[str] = Counter()
         self._server = server
         self._rate = bounds.notifications
+        self._volume = bounds.words
+        self._most_asked = bounds.bytes
         self._clock = clock
         self._allowed = bounds.notifications
-        self._began, self._seen = 0.0, 0
-        self._waiting: dict[str, float] = {}
+        self._began, self._seen, self._told = 0.0, 0, 0
+        self._waiting: dict[str, tuple[float, int]] = {}
         self._changed: dict[str, float] = {}
         self._warned: dict[str, float] = {}
 
-    def admits(self, message: Mapping[str, Any]) -> bool:
-        """Whether a valid message with a method may go on; if not it is counted."""
+    def admits(self, message: Mapping[str, Any], size: int = 0) -> bool:
+        """Whether a valid message with a method, which has `size` bytes, may go on; if not it is counted."""
         method = message["method"]
+        if len(method) > _LONGEST_METHOD:
+            self.odd("invalid", "asks or tells by a method of more than {} characters", _LONGEST_METHOD)
+            return False
         if "id" in message:
-            return self._admits_request(str(message["id"]))
+            return self._admits_request(str(message["id"]), size)
         if method in _CHANGES:
             return self._admits_change(method)
         if method == "notifications/cancelled":
             self.answered((message.get("params") or {}).get("requestId"))
-        return self._admits_notification()
+        return self._admits_notification(size)
 
     def listed(self, method: str) -> None:
         """We ask for a list: from now on another word of its changing is news."""
@@ -73,15 +79,21 @@ class Unasked:
             self._warned[kind] = now
             logger.bind(server=self._server).warning(f"server {self._server!r} {message}", detail)
 
-    def _admits_request(self, request_id: str) -> bool:
+    def _admits_request(self, request_id: str, size: int) -> bool:
         now = self._clock()
         if len(self._waiting) >= _AT_ONCE:
-            self._waiting = {known: asked for known, asked in self._waiting.items() if now - asked < _FORGOTTEN}
-        if len(self._waiting) >= _AT_ONCE or request_id in self._waiting:
+            self._waiting = {known: asked for known, asked in self._waiting.items() if now - asked[0] < _FORGOTTEN}
+        too_many = len(self._waiting) >= _AT_ONCE or request_id in self._waiting
+        if too_many or (self._waiting and self._asked + size > self._most_asked):
             self.odd("requests", "asks more than {} things at once; the rest is dropped", _AT_ONCE)
             return False
-        self._waiting[request_id] = now
+        self._waiting[request_id] = now, size
         return True
+
+    @property
+    def _asked(self) -> int:
+        """Bytes of the questions that wait for their answer."""
+        return sum(size for _, size in self._waiting.values())
 
     def _admits_change(self, method: str) -> bool:
         now = self._clock()
@@ -91,14 +103,18 @@ class Unasked:
         self._changed[method] = now
         return True
 
-    def _admits_notification(self) -> bool:
+    def _admits_notification(self, size: int) -> bool:
         now = self._clock()
         if now - self._began >= 1.0:
             flooded = self._seen > self._allowed
             self._allowed = max(self._allowed // 2, self._rate // _LEAST) if flooded else self._rate
-            self._began, self._seen = now, 0
+            self._began, self._seen, self._told = now, 0, 0
         self._seen += 1
         if self._seen > self._allowed:
             self.odd("notifications", "sends more than {} notifications a second; the rest is dropped", self._rate)
             return False
+        if self._told + size > self._volume:
+            self.odd("notifications", "tells more than {} bytes a second; the rest is dropped", self._volume)
+            return False
+        self._told += size
         return True

@@ -29,10 +29,13 @@ Send = Callable[[Mapping[str, Any], int | str | None], Coroutine[Any, Any, None]
 _AT_ONCE = 32
 """Requests of a server that are answered at the same time, until it has taken the answer; more are refused."""
 _LONGEST_ID = 1_000
+_LONGEST_METHOD = 1_000
+_LONGEST_NEWS = 4_096
+"""Characters of one word on a request's progress."""
 _REFUSALS = 1_000
 """Refusals that wait to be sent; beyond that a server that reads none of them is told nothing."""
-_BACKLOG = 1_000
-"""Notifications that wait for their handler; older ones give way."""
+_BACKLOG, _BACKLOG_VOLUME = 1_000, 10
+"""Notifications that wait for their handler, and for how many seconds' volume of them there is room; older ones give way."""
 _NEWS = 100
 """Words on one request's progress that wait for a slow listener."""
 _LISTENING = 1.0
@@ -82,15 +85,21 @@ class Inbox:
         self._server = server
         self._under_way = under_way or UnderWay()
         self._rate = bounds.notifications
+        self._volume = bounds.words
+        self._most_asked = bounds.bytes
         self._counters = counters
-        self._window = (0.0, 0)
+        self._window = (0.0, 0, 0)
         self._warned: dict[str, float] = {}
         self._answering: dict[int | str, anyio.CancelScope] = {}
+        self._asked = 0
+        """Bytes of the questions that are being answered: a person may take minutes over them."""
         self._untaken = 0
         """Answers that are being sent: a server that reads none of them must not have us keep one for each question."""
         self._progress: dict[int | str, _Progress] = {}
         self._changes: dict[str, Mapping[str, Any] | None] = {}
-        self._backlog: deque[tuple[str, Mapping[str, Any] | None, Addressee]] = deque(maxlen=_BACKLOG)
+        self._backlog: deque[tuple[str, Mapping[str, Any] | None, Addressee, int]] = deque()
+        self._waiting = 0
+        """Bytes of the notifications in it."""
         self._arrived = asyncio.Event()
         self._refusals: deque[tuple[int | str, str]] = deque()
         self._tasks: anyio.abc.TaskGroup | None = None
@@ -144,8 +153,8 @@ class Inbox:
 
     # Notifications
 
-    def notification(self, method: str, params: Mapping[str, Any] | None) -> None:
-        """Queue a notification, within the rate that one server may have."""
+    def notification(self, method: str, params: Mapping[str, Any] | None, size: int = 0) -> None:
+        """Queue a notification of `size` bytes, within the rate and the volume that one server may have."""
         if method == "notifications/cancelled":
             self._cancel((params or {}).get("requestId"))
             return
@@ -154,19 +163,33 @@ class Inbox:
             self._changes[method] = params
             self._arrived.set()
             return
-        second, seen = self._window
+        second, seen, told = self._window
         now = time.monotonic()
         if now - second >= 1.0:
-            second, seen = now, 0
-        self._window = (second, seen + 1)
+            second, seen, told = now, 0, 0
+        self._window = (second, seen + 1, told)
         if seen >= self._rate:
             self.odd(
                 "dropped_notifications", "sends more than {} notifications a second; the rest is dropped", self._rate
             )
             return
+        if told + size > self._volume:
+            self.odd("dropped_notifications", "tells more than {} bytes a second; the rest is dropped", self._volume)
+            return
+        self._window = (second, seen + 1, told + size)
         addressee = self._under_way.whose(is_log=True) if method == LOG else NOBODY
-        self._backlog.append((method, params, addressee))
+        self._backlog.append((method, params, addressee, size))
+        self._waiting += size
+        while len(self._backlog) > _BACKLOG or self._waiting > _BACKLOG_VOLUME * self._volume:
+            self._forget_oldest()
         self._arrived.set()
+
+    def _forget_oldest(self) -> None:
+        _, _, addressee, size = self._backlog.popleft()
+        self._waiting -= size
+        self._counters["unheard"] += 1
+        if addressee.call is not None:
+            addressee.call.told()
 
     async def _deliver(self, on_notify: OnNotify) -> None:
         context = InboundContext(self._send)
@@ -174,9 +197,10 @@ class Inbox:
             await self._arrived.wait()
             self._arrived.clear()
             while self._changes or self._backlog:
-                method, params, addressee = (
-                    (*self._changes.popitem(), NOBODY) if self._changes else self._backlog.popleft()
+                method, params, addressee, size = (
+                    (*self._changes.popitem(), NOBODY, 0) if self._changes else self._backlog.popleft()
                 )
+                self._waiting -= size
                 try:
                     with concerning(addressee):
                         await on_notify(context, method, params)
@@ -186,17 +210,23 @@ class Inbox:
 
     # Requests
 
-    def request(self, request_id: Any, method: str, params: Mapping[str, Any] | None) -> None:
-        """Answer a server's request in a task of its own."""
+    def request(self, request_id: Any, method: str, params: Mapping[str, Any] | None, size: int = 0) -> None:
+        """Answer a server's request, which has `size` bytes, in a task of its own."""
         if self._tasks is None or not _is_id(request_id):
             self.odd("unreadable", "asked with an id that is none: {!r}", str(request_id)[:80])
             return
-        if len(self._answering) + self._untaken >= _AT_ONCE or request_id in self._answering:
+        if len(method) > _LONGEST_METHOD:
+            self.odd("unreadable", "asks by a method of more than {} characters", _LONGEST_METHOD)
+            self._refuse(request_id, "no such method")
+            return
+        too_many = len(self._answering) + self._untaken >= _AT_ONCE or request_id in self._answering
+        if too_many or (self._asked and self._asked + size > self._most_asked):
             self.odd("refused_requests", "asks more than {} things at once; the rest is refused", _AT_ONCE)
             self._refuse(request_id, "too many requests at once")
             return
         self._answering[request_id] = anyio.CancelScope()
-        self._tasks.start_soon(self._answer, request_id, method, params, self._under_way.whose())
+        self._asked += size
+        self._tasks.start_soon(self._answer, request_id, method, params, self._under_way.whose(), size)
 
     def too_heavy(self, message: Mapping[str, Any]) -> None:
         """Take note of a request or a notification that has too much in it to be handled."""
@@ -221,7 +251,7 @@ class Inbox:
             self._refusals.popleft()
 
     async def _answer(
-        self, request_id: int | str, method: str, params: Mapping[str, Any] | None, addressee: Addressee
+        self, request_id: int | str, method: str, params: Mapping[str, Any] | None, addressee: Addressee, size: int
     ) -> None:
         assert self._on_request is not None
         reply: dict[str, Any] = {"jsonrpc": "2.0", "id": request_id}
@@ -238,6 +268,7 @@ class Inbox:
             reply["error"] = {"code": INTERNAL_ERROR, "message": "the client could not answer"}
         finally:
             del self._answering[request_id]
+            self._asked -= size
         if scope.cancel_called:
             return
         self._untaken += 1
@@ -271,7 +302,8 @@ class _Progress:
     def update(self, done: float, params: Mapping[str, Any]) -> bool:
         """Note the news; True if somebody must be set to telling it."""
         message = params.get("message")
-        self._news.append((done, _number(params.get("total")), message if isinstance(message, str) else None))
+        said = message[:_LONGEST_NEWS] if isinstance(message, str) else None
+        self._news.append((done, _number(params.get("total")), said))
         was_idle = self.idle.is_set()
         self.idle.clear()
         return was_idle

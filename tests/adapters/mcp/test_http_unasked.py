@@ -74,3 +74,18 @@ def test_requests_wait_in_bounded_number_until_they_are_answered_cancelled_or_fo
     clock.now += 60
     assert unasked.admits({"method": "ping", "id": 202})
     assert not unasked.admits({"method": "ping", "id": 202})
+
+
+def test_large_words_are_as_much_too_much_as_many(clock: Clock) -> None:
+    """By way of the SDK each stands in memory several times over."""
+    unasked = Unasked(server="there", bounds=Bounds(bytes=100_000), clock=clock)
+    clock.now = 1.0
+    assert [unasked.admits(PROGRESS, 4_000) for _ in range(4)] == [True, True, False, False]
+    clock.now = 2.0
+    assert not unasked.admits(PROGRESS, 11_000)
+    assert unasked.admits(PROGRESS, 10_000)
+    assert unasked.admits({"method": "ping", "id": 1}, 99_000)
+    assert not unasked.admits({"method": "ping", "id": 2}, 2_000)
+    unasked.answered(1)
+    assert unasked.admits({"method": "ping", "id": 2}, 2_000)
+    assert not unasked.admits({"method": "m" * 2_000, "id": 3})

@@ -100,6 +100,40 @@ async def test_a_flood_of_notifications_is_cut_off_and_counted() -> None:
     assert listener.notes[0] == ("notifications/message", {"n": 0})
 
 
+@pytest.mark.requirement("B-14")
+async def test_a_few_large_notifications_are_a_flood_as_well() -> None:
+    """Whoever listens keeps them, and a hundred of nine megabytes are more than one server is worth."""
+    async with listening(bounds=Bounds(bytes=100_000)) as (channel, listener, dispatcher):
+        channel.say(*({"method": "notifications/message", "params": {"data": "x" * 4_000}} for _ in range(100)))
+        await until(
+            lambda: dispatcher.counters["dropped_notifications"] + len(listener.notes) == 100,
+            what="the flood to have passed",
+        )
+    assert 1 <= len(listener.notes) <= 8
+
+
+@pytest.mark.requirement("B-14")
+async def test_for_a_slow_listener_only_so_much_is_kept() -> None:
+    """The oldest give way: what a server said a minute ago is no news."""
+    slow = asyncio.Event()
+
+    async def on_notify(context: Any, method: str, params: Params) -> None:
+        heard.append(params)
+        await slow.wait()
+
+    heard: list[Params] = []
+    channel = ScriptedChannel()
+    dispatcher = FrameDispatcher(channel, server="s", bounds=Bounds(bytes=100_000_000, notifications=10_000))
+    async with anyio.create_task_group() as tasks:
+        await tasks.start(dispatcher.run, Listener().on_request, on_notify)
+        channel.say(*({"method": "notifications/message", "params": {"n": n}} for n in range(3_000)))
+        await until(lambda: dispatcher.counters["unheard"] >= 1_999, what="the oldest to give way")
+        slow.set()
+        await until(lambda: heard[-1] == {"n": 2_999}, what="the last of them")
+        tasks.cancel_scope.cancel()
+    assert len(heard) <= 1_002
+
+
 @pytest.mark.requirement("C-05")
 async def test_a_storm_of_changes_is_one_change_and_is_never_lost_in_a_flood() -> None:
     """The list must be looked at once after the last change, however many were announced."""
@@ -257,3 +291,25 @@ async def test_a_callback_can_notify_the_server_and_ask_it_nothing() -> None:
         await context.progress(1)
         await context.notify("notifications/x", None)
         assert (await channel.heard(2))[1] == {"jsonrpc": "2.0", "method": "notifications/x", "params": {}}
+
+
+@pytest.mark.requirement("B-14")
+async def test_questions_that_wait_for_a_person_are_bounded_in_bytes_too() -> None:
+    """Thirty-two of ten megabytes would be all the memory there is."""
+    async with listening(bounds=Bounds(bytes=10_000)) as (channel, listener, dispatcher):
+        channel.say(*({"id": n, "method": "wait", "params": {"x": "x" * 4_000}} for n in range(5)))
+        await until(lambda: dispatcher.counters["refused_requests"] == 3, what="the others to be refused")
+        listener.patience.set()
+        await until(lambda: len(channel.sent) == 5, what="all to be answered")
+        channel.say({"id": 9, "method": "wait", "params": {"x": "x" * 9_000}})
+        await until(lambda: len(channel.sent) == 6, what="a large one that comes alone")
+    assert sorted(listener.asked) == [0, 1, 9]
+
+
+async def test_a_method_of_a_megabyte_is_refused_unread() -> None:
+    """Its name would be looked at, and sent back, by everybody on the way."""
+    async with listening() as (channel, listener, _):
+        channel.say({"id": 1, "method": "m" * 1_000_000})
+        await until(lambda: len(channel.sent) == 1, what="the refusal")
+    assert listener.asked == []
+    assert len(str(channel.sent[0])) < 1_000

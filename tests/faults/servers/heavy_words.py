@@ -1,4 +1,4 @@
-"""Tells and asks, beside its answer, what has a hundred thousand values in it."""
+"""Tells and asks, beside its answer, what has a hundred thousand values in it, or is as long as a message may be."""
 
 from typing import Any
 
@@ -17,9 +17,22 @@ ASKED: dict[str, tuple[str, Any]] = {
 TOLD: dict[str, Any] = {"numbers": list(range(10)) * 29_000, "objects": [{"a": 1, "b": 2}] * 95_000}
 
 
+LONG = "x" * 9_000_000
+LONG_WORDS: dict[str, Message] = {
+    "long_logs": notification("message", level="info", data=LONG),
+    "long_updates": notification("resources/updated", uri=LONG),
+    "long_methods": {"jsonrpc": "2.0", "method": LONG},
+    "long_questions": {"jsonrpc": "2.0", "id": "q", "method": LONG},
+}
+
+
 class HeavyWords(Server):
     def act(self, message: Message, wire: Wire) -> None:
-        for number in range(3):
+        if self.argument in LONG_WORDS:
+            said_again = encoded(LONG_WORDS[self.argument])
+            for _ in range(16):
+                wire.frame(said_again)
+        for number in range(0 if self.argument in LONG_WORDS else 3):
             if self.argument in ASKED:
                 method, params = ASKED[self.argument]
                 wire.frame(encoded({"jsonrpc": "2.0", "id": f"q{number}", "method": method, "params": params}))
