@@ -4,9 +4,11 @@ import asyncio
 import json
 import time
 
+from squidbot import MCPClient, MCPConfig
 from squidbot.core.domain.servers import ServerEvent
 from squidbot.core.domain.text import visible
 from tests.faults.scene import Scene
+from tests.fixtures.running import plain_entry
 
 
 async def remembered(scene: Scene) -> str | None:
@@ -167,3 +169,13 @@ async def small_heads(scene: Scene) -> str | None:
 async def nothing_injected(scene: Scene) -> str | None:
     """What a server puts into a schema, or a caller into an argument, is never a header of its own."""
     return "a header was injected" if "injected" in scene.notes else None
+
+
+async def others_can_be_started(scene: Scene) -> str | None:
+    """What one server did to those who start servers must not keep another from being started."""
+    began = time.perf_counter()
+    async with MCPClient(MCPConfig.from_dict({"servers": {"another": plain_entry()}})) as client:
+        if not await client.connect("another"):
+            return f"another server can no longer be started: {client.status('another').error}"
+    took = time.perf_counter() - began
+    return f"starting and ending another server took {took:.2f} s" if took > 5 + 4 else None

@@ -117,6 +117,18 @@ RACES: list[Case] = [
     *each("hurts_its_parent", "SIGTERM SIGINT SIGHUP SIGPIPE SIGCHLD", row=55, over=STDIO, answers="ok"),
     *each("hurts_its_parent", "SIGSTOP", row=55, over=STDIO, answers="ok"),
     *each("hurts_its_parent", "SIGKILL", row=55, over=STDIO, answers="either", then="returns"),
+    *each(
+        "hurts_its_ancestors", "SIGTERM SIGINT", row=55, over=STDIO, answers="ok", check=checks.others_can_be_started
+    ),
+    *each(
+        "hurts_its_ancestors",
+        "SIGSTOP SIGKILL",
+        row=55,
+        over=STDIO,
+        answers="either",
+        then="returns",
+        check=checks.others_can_be_started,
+    ),
 ]
 
 WORDS: list[Case] = [
