@@ -14,7 +14,7 @@ from squidbot.adapters.mcp.opening import Surroundings
 from squidbot.adapters.mcp.protocol import MCPError
 from squidbot.adapters.mcp.supervisor import NotReady, Supervisor
 from squidbot.config.schema import MCPServerConfig
-from squidbot.core.domain.errors import MCPConnectionError
+from squidbot.core.domain.errors import MCPConnectionError, MCPProtocolError
 from squidbot.core.domain.prompts import RenderedPrompt, ResourceContents
 from squidbot.core.domain.servers import ServerState, ServerStatus
 from squidbot.core.domain.text import visible
@@ -196,11 +196,14 @@ class MCPConnection:
     ) -> RenderedPrompt:
         """Fill a prompt. Raises MCPConnectionError, MCPRequestRefused or MCPProtocolError."""
         params = {"name": name, "arguments": dict(arguments or {})}
-        return rendered_prompt(await self._ask_or_raise("prompts/get", params, f"prompt {name!r}", counterpart))
+        raw = await self._ask_or_raise("prompts/get", params, f"prompt {name!r}", counterpart)
+        self._hold(raw.get("messages"), f"prompt {name!r}")
+        return rendered_prompt(raw)
 
     async def read_resource(self, uri: str, *, counterpart: Counterpart | None = None) -> ResourceContents:
         """Read a resource. Raises MCPConnectionError, MCPRequestRefused or MCPProtocolError."""
         raw = await self._ask_or_raise("resources/read", {"uri": uri}, f"resource {uri!r}", counterpart)
+        self._hold(raw.get("contents"), f"resource {uri!r}")
         return ResourceContents(resource_contents(raw), raw)
 
     async def complete(self, params: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -221,6 +224,14 @@ class MCPConnection:
             method = "resources/subscribe" if wanted else "resources/unsubscribe"
             await self._ask_or_raise(method, {"uri": uri}, f"resource {uri!r}")
             (self._supervisor.subscriptions.add if wanted else self._supervisor.subscriptions.discard)(uri)
+
+    def _hold(self, parts: Any, what: str) -> None:
+        """Hold an answer to as many parts as a tool's may have. Raises MCPProtocolError."""
+        most = self.config.bounds.blocks
+        if isinstance(parts, list) and len(parts) > most:
+            raise MCPProtocolError(
+                f"server {self.config.name!r}, {what}: the answer has {len(parts)} blocks, too many (limit {most})"
+            )
 
     async def _ask_or_raise(
         self, method: str, params: Mapping[str, Any], what: str, counterpart: Counterpart | None = None

@@ -342,6 +342,23 @@ async def test_prompts_resources_and_completions_are_asked_for_and_read() -> Non
         assert (status.instructions, status.info["title"]) == ("Be brief.", "X")
 
 
+@pytest.mark.requirement("B-14")
+async def test_a_prompt_and_a_resource_have_no_more_parts_than_a_tools_answer() -> None:
+    """Each part is looked at, and a hundred thousand of them stop everybody."""
+    part = {"role": "user", "content": {"type": "text", "text": "x"}, "uri": "a://b"}
+    script = {
+        "initialize": [{"result": EVERYTHING}],
+        "prompts/get": [{"result": {"messages": [part] * 6}}],
+        "resources/read": [[{"result": {"contents": [part] * 6}}], [{"result": {"contents": [part] * 5}}]],
+    }
+    async with connected(scripted(script, bounds={"blocks": 5})) as connection:
+        with pytest.raises(MCPProtocolError, match=r"server 's', prompt 'p': the answer has 6 blocks, too many"):
+            await connection.render_prompt("p")
+        with pytest.raises(MCPProtocolError, match=r"resource 'a://b': the answer has 6 blocks, too many \(limit 5\)"):
+            await connection.read_resource("a://b")
+        assert len((await connection.read_resource("a://b")).content) == 5
+
+
 @pytest.mark.requirement("C-08")
 async def test_updates_of_a_subscribed_resource_are_heard(tmp_path: Path) -> None:
     """Whoever subscribed must not read a stale text for ever."""
