@@ -180,7 +180,7 @@ class BoundedProtocol(HttpToolsProtocol):
             super().shutdown()
 
     def _end(self) -> None:
-        if not self._is_idle():
+        if self.transport.is_closing() or not self._is_idle():
             return
         if self._in_head and _can_be_read(self.transport.get_extra_info("socket").fileno()):
             # A request that has come and was not looked at yet: closed now, it would be reset.

@@ -277,6 +277,29 @@ async def test_a_second_signal_does_not_wait(tmp_path: Path, http: Callable[[], 
         assert not marked("second-signal")
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="read from /proc")
+async def test_a_gateway_at_rest_is_small(tmp_path: Path, http: Callable[[], httpx2.AsyncClient]) -> None:
+    """Whoever runs one beside an editor must not notice: with three servers, from its very first start, and once it was used."""
+    starts = tmp_path / "starts"
+    servers = {name: plain_entry("--starts", str(starts)) for name in ("one", "two", "three")}
+    with gateway(tmp_path, settings_of(servers)) as running:
+        await until(lambda: starts.exists() and len(starts.read_text().split()) == 3, what="all servers")
+        assert _memory(running) < 100
+        token = running.token()
+        async with http() as client:
+            for name in ("one", "two", "three"):
+                await until_listed(client, running.url, token, f"mcp_{name}_echo")
+            for number in range(200):
+                await call(client, running.url, token, "mcp_one_echo", text=str(number))
+            assert _memory(running) < 110
+
+
+def _memory(running: GatewayProcess) -> float:
+    """Megabytes that are its own or shared."""
+    status = Path(f"/proc/{running.process.pid}/status").read_text("ascii")
+    return int(status.split("VmRSS:")[1].split()[0]) * 1024 / 1e6
+
+
 async def test_a_call_is_answered_long_after_the_signal_and_servers_without_one_are_gone_by_then(
     tmp_path: Path, http: Callable[[], httpx2.AsyncClient]
 ) -> None:

@@ -13,8 +13,7 @@ import anyio
 import anyio.abc
 import mcp.shared.exceptions as sdk
 import mcp_types as types
-from mcp import ClientSession
-from mcp.client.session import ClientRequestContext
+from mcp.client.session import ClientRequestContext, ClientSession
 from mcp.client.subscriptions import (
     PromptsListChanged,
     ResourcesListChanged,

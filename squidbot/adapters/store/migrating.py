@@ -28,7 +28,9 @@ def prepare(database: Database) -> None:
                 )
             if found != VERSIONS[-1]:
                 with transaction(connection, database.begin):
-                    _upgrade(connection)
+                    # What finds a transaction open leaves it alone: ours, which it cannot see, is committed by ourselves.
+                    connection.begin()
+                    _create(connection) if found is None else _upgrade(connection)
 
 
 def version(connection: Connection) -> str | None:
@@ -42,8 +44,14 @@ def version(connection: Connection) -> str | None:
     return None if found is None else str(found)
 
 
+def _create(connection: Connection) -> None:
+    from squidbot.adapters.store import schema
+
+    schema.create(connection, VERSIONS[-1])
+
+
 def _upgrade(connection: Connection) -> None:
-    # Only here, where it is needed: loading it takes longer than all else that a command does.
+    # Only here, where it is needed: loading it takes longer than all else that a command does, and as much room as the store.
     from alembic import command
     from alembic.config import Config
 
@@ -51,6 +59,4 @@ def _upgrade(connection: Connection) -> None:
     config.set_main_option("script_location", str(Path(__file__).with_name("migrations")).replace("%", "%%"))
     config.set_main_option("path_separator", "os")
     config.attributes["connection"] = connection
-    # Alembic leaves a transaction alone that it finds open: ours, which it cannot see, is committed by ourselves.
-    connection.begin()
     command.upgrade(config, "head")

@@ -9,9 +9,8 @@ from functools import partial
 from typing import Any, TypeAlias
 
 import mcp_types as types
-from mcp.server import Server, ServerRequestContext
-from mcp.server.context import CallNext, HandlerResult
-from mcp.server.lowlevel.server import NotificationOptions
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+from mcp.server.lowlevel.server import NotificationOptions, Server
 from mcp.server.models import InitializationOptions
 from mcp.shared.exceptions import MCPError
 from mcp_types import methods

@@ -7,7 +7,7 @@ from typing import Any
 
 import anyio
 import mcp_types as types
-from mcp.server import ServerRequestContext
+from mcp.server.context import ServerRequestContext
 from mcp.server.runner import serve_dual_era_loop
 from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
