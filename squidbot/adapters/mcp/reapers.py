@@ -258,7 +258,7 @@ class _Nurseries:
     """The nursery of this process: there from the first server that needs it to the end of the last."""
 
     def __init__(self) -> None:
-        self._able = sys.platform == "linux" and hasattr(os, "pidfd_open") and hasattr(signal, "pidfd_send_signal")
+        self._able = _has_holds()
         self._lock = threading.Lock()
         self._current: _Nursery | None = None
 
@@ -297,6 +297,23 @@ class _Nurseries:
         if self._current is not None:
             self._current.disown()
             self._current = None
+
+
+def _has_holds() -> bool:
+    """Whether processes can be held by descriptors: Python may know how to, and an old or a walled-in system not."""
+    if sys.platform != "linux":
+        return False
+    try:
+        hold = os.pidfd_open(os.getpid())
+    except (AttributeError, OSError):
+        return False
+    try:
+        signal.pidfd_send_signal(hold, 0)
+    except (AttributeError, OSError):
+        return False
+    finally:
+        os.close(hold)
+    return True
 
 
 _nurseries = _Nurseries()

@@ -157,6 +157,20 @@ async def test_where_there_can_be_no_nursery_every_reaper_is_a_program(
     assert not [pid for pid in noted(pids) if alive(pid)]
 
 
+@pytest.mark.parametrize("call", ["pidfd_open", "pidfd_send_signal"])
+def test_a_system_that_gives_no_hold_on_processes_is_known_beforehand(
+    monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    """An old kernel, or a sandbox: a reaper that cannot be held must not be forked."""
+
+    def refused(*_: object) -> None:
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+
+    assert reapers._has_holds()
+    monkeypatch.setattr(os if call == "pidfd_open" else signal, call, refused)
+    assert not reapers._has_holds()
+
+
 async def test_one_that_watches_and_was_stopped_ends_also_when_nobody_stands_by(tmp_path: Path) -> None:
     """A server that goes for both must not make one of them stay for ever."""
     pids = tmp_path / "pids"
