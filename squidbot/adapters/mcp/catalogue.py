@@ -11,6 +11,7 @@ from squidbot.adapters.mcp.channel import Bounds
 from squidbot.adapters.mcp.dispatcher import HeaderMap
 from squidbot.adapters.mcp.listing import LeftOut, prompts_of, resources_of, tools_of
 from squidbot.adapters.mcp.overrides import overridden
+from squidbot.adapters.mcp.own_secrets import without_own_secrets
 from squidbot.adapters.mcp.protocol import METHOD_NOT_FOUND, PARAM_HEADER_KEY, MCPError
 from squidbot.adapters.mcp.remembered import Remembered
 from squidbot.adapters.mcp.session import Session
@@ -96,7 +97,7 @@ async def fetch(
                 logger.bind(server=config.name).warning(
                     "server {!r}: {} failed: {}", config.name, method, error.error.message
                 )
-    return replace(known, **found)
+    return without_own_secrets(replace(known, **found), config.secrets)
 
 
 def _header_maps(tools: Iterable[ToolDefinition]) -> dict[str, HeaderMap]:

@@ -8,7 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from anyio.streams.memory import MemoryObjectReceiveStream
@@ -99,6 +99,13 @@ class Desk:
         """Foreign words without secrets."""
         return self._door.recorder.redactor.text(text)
 
+    def _clean(self, status: ServerStatus) -> ServerStatus:
+        error, hint, instructions = (
+            None if text is None else self.clean(text) for text in (status.error, status.hint, status.instructions)
+        )
+        info = self._door.recorder.redactor.tree(status.info)
+        return replace(status, error=error, hint=hint, instructions=instructions, info=info)
+
     # Looking
 
     async def overview(self, who: Principal) -> Overview:
@@ -121,7 +128,7 @@ class Desk:
         """Every server of the settings. Raises NotAllowed."""
         who.require("look")
         return tuple(
-            ServerView(status, tuple(self.clean(line) for line in self._parts.stderr(status.name)))
+            ServerView(self._clean(status), tuple(self.clean(line) for line in self._parts.stderr(status.name)))
             for status in self._parts.statuses()
         )
 

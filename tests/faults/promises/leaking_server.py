@@ -4,7 +4,19 @@ import base64
 import json
 import os
 import sys
+import time
 from urllib.parse import quote
+
+
+def halves(text: str) -> tuple[str, str]:
+    """A text in two."""
+    return text[: len(text) // 2], text[len(text) // 2 :]
+
+
+def say(data: object) -> None:
+    """Send a line of a log."""
+    note = {"level": "error", "logger": "leak", "data": data}
+    print(json.dumps({"jsonrpc": "2.0", "method": "notifications/message", "params": note}))
 
 
 def main() -> None:
@@ -14,7 +26,12 @@ def main() -> None:
     forms += [base64.b64encode(value.encode()).decode() for value in secrets]
     forms += [base64.b64encode(f"user:{value}".encode()).decode() for value in secrets]
     print("\n".join(forms), file=sys.stderr, flush=True)
-    schema = {"type": "object"}
+    for half, rest in map(halves, secrets):
+        # Not yet a line when the first part arrives.
+        print(half, end="", file=sys.stderr, flush=True)
+        time.sleep(0.002)
+        print(rest, file=sys.stderr, flush=True)
+    schema = {"type": "object", "properties": {"note": {"type": "string", "default": secrets[0]}}}
     for line in sys.stdin:
         message = json.loads(line)
         if "id" not in message:
@@ -22,22 +39,24 @@ def main() -> None:
         answer = {"jsonrpc": "2.0", "id": message["id"]}
         match message["method"]:
             case "initialize":
-                info = {"name": "leaking", "version": "1"}
+                info = {"name": "leaking", "title": f"of {forms[1]}", "version": forms[2]}
                 capabilities: dict[str, object] = {"tools": {}, "logging": {}}
-                answer["result"] = {"protocolVersion": "2025-11-25", "capabilities": capabilities, "serverInfo": info}
-            case "tools/list":
                 answer["result"] = {
-                    "tools": [{"name": name, "inputSchema": schema} for name in ("tell", "fail", "die")]
+                    "protocolVersion": "2025-11-25",
+                    "capabilities": capabilities,
+                    "serverInfo": info,
+                    "instructions": " ".join(forms),
                 }
+            case "tools/list":
+                told = {"description": " ".join(forms), "inputSchema": schema}
+                answer["result"] = {"tools": [{"name": name, **told} for name in ("tell", "fail", "die")]}
             case "tools/call" if message["params"]["name"] == "tell":
                 for part in forms:
-                    note = {
-                        "level": "error",
-                        "logger": "leak",
-                        "data": {"first": part[: len(part) // 2] + part[len(part) // 2 :]},
-                    }
-                    print(json.dumps({"jsonrpc": "2.0", "method": "notifications/message", "params": note}))
+                    say({"said": part})
+                    first, second = halves(part)
+                    say({"first": first, "second": second})
                 content = [{"type": "text", "text": part} for part in forms]
+                content += [{"type": "text", "text": half} for secret in secrets for half in halves(secret)]
                 answer["result"] = {
                     "content": content,
                     "structuredContent": {"said": forms, "password": "hunter2-hunter2"},
