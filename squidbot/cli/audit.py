@@ -86,7 +86,7 @@ def tail(call: Invocation, /, *, follow: bool, lines: int, **wanted: Any) -> int
         call.output.document([record_json(record) for record in found])
     elif found:
         call.output.table(("time", "role", "tool", "outcome", "ms", "arguments", "id"), [_row(item) for item in found])
-    else:
+    elif lines:
         call.output.note("No records yet." if only == RecordFilter() else "No record fits.")
     return DONE
 

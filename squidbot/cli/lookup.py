@@ -49,5 +49,5 @@ def unknown_role(wanted: str, known: Sequence[str]) -> CommandError:
     """The error for a role that there is not: a person is told which there are."""
     error = unknown(wanted, known, kind="role")
     if not nearest(wanted, known):
-        error.hint = f"There are {', '.join(known)}."
+        error.hint = f"There are: {', '.join(known)}."
     return error

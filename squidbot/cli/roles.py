@@ -19,6 +19,7 @@ from squidbot.core.domain.callers import Caller
 from squidbot.core.domain.conditions import described
 from squidbot.core.domain.role_review import (
     LEGS,
+    Dangling,
     Granted,
     Replayed,
     Turned,
@@ -131,21 +132,27 @@ def explain(call: Invocation, role: str, tool: str, arguments: tuple[str, ...]) 
     """Say whether a role may use a tool, by which rule, and why; with arguments, whether with these."""
     given = read_arguments(arguments, None)
 
-    async def ask() -> Decision:
+    async def ask() -> tuple[Decision, list[Dangling]]:
         async with call.door(start=False) as door:
             caller = await call.known_role(door, role)
             found = _find(door, tool)
             values = typed_arguments(given, found.parameters)
+            servers = list(call.container.mcp_config().servers)
+            hanging = dangling(door.permissions.mapper, _tools_by_server(door), known=servers)
             # Without arguments the question is whether with any at all.
-            return door.permissions.decide(caller, found.id, with_fixed(values, found.fixed) if arguments else None)
+            decided = door.permissions.decide(caller, found.id, with_fixed(values, found.fixed) if arguments else None)
+            return decided, [each for each in hanging if (each.role, each.server, each.tool) == (role, *found.id)]
 
-    decision = call.run(ask)
+    decision, hanging = call.run(ask)
     if call.json:
         call.output.document(asdict(decision))
         return
     call.output.labelled("allowed" if decision.allowed else "refused", f"{role}: {decision.server}/{decision.tool}")
     call.output.write(call.output.clean(f"  rule    {decision.rule or 'none: what is not granted is refused'}"))
     call.output.write(call.output.clean(f"  reason  {decision.reason}"))
+    for each in hanging[:1]:  # the settings and the database may both have it
+        near = f" Did you mean {each.nearest!r}?" if each.nearest else ""
+        call.output.note(f"But {each.tool!r} of server {each.server!r} is not there.{near}")
 
 
 @roles.command("diff", example="squidbot roles diff proposed.json")

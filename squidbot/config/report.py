@@ -118,6 +118,10 @@ def _words(entry: Any, place: Location, *, schema: Mapping[str, Any], show_value
     value = found(entry["input"], place) if show_values else kind_of(entry["input"])
     if entry["loc"] and entry["loc"][-1] == "[key]" and kind != "rule":
         return _bad_name(place)
+    if place[-2:-1] == ("when",) and kind in ("list_type", "too_short"):
+        return f"found {value if kind == 'list_type' else 'an empty list'}; expected a list of globs", _GLOBS
+    if place[-1:] == ("when",) and kind == "dict_type":
+        return f"found {value}; expected an object, with a list of globs for each argument", _GLOBS
     match kind:
         case "rule":
             return str(context["text"]), context["hint"]
@@ -158,7 +162,13 @@ def _expectation(kind: str, context: Mapping[str, Any], otherwise: str) -> str:
             return f"expected {_EXPECTED[kind]}" if kind in _EXPECTED else f"{otherwise[:1].lower()}{otherwise[1:]}"
 
 
+_GLOBS = "Write it like {'branch': ['feature/*']}; without a condition leave 'when' out"
+"""How a condition on arguments is written."""
+
+
 def _bad_name(place: Location) -> tuple[str, str]:
+    if place[-2:-1] == ("when",):
+        return f"{str(place[-1])[:80]!r} is no name of an argument", _GLOBS
     return (
         f"{str(place[-1])[:80]!r} is no name for a server",
         "A name starts with a letter or digit and has up to 64 of letters, digits, '_', '.', '-'",

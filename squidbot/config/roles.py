@@ -31,7 +31,7 @@ def load_tool_mapping(path: str | Path) -> MCPToolMapper:
     """
     file = Path(path).expanduser()
     if not file.exists():
-        raise ConfigError(f"There is no file {str(path)!r} to read roles from.")
+        raise ConfigError(f"there is no file {str(path)!r} to read roles from")
     document = documents.read(file).value
     if kind_of_document(document) != "roles":
         return mapper_of(read_settings(file))

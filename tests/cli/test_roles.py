@@ -193,6 +193,20 @@ def test_roles_are_listed_shown_and_explained(squidbot: Squidbot) -> None:
     assert "refused: designer: git/git_push" in squidbot("roles", "explain", "designer", "git_push").out
 
 
+@pytest.mark.requirement("E-03", "G-03")
+def test_a_grant_that_nothing_answers_to_is_explained_as_such(squidbot: Squidbot, settings: Path) -> None:
+    """It is allowed, and will never work."""
+    document = json.loads(settings.read_text())
+    document["roles"]["sayer"]["tools"]["plain"].append("ecko")
+    settings.write_text(json.dumps(document))
+    squidbot("tools", "list")
+    assert squidbot("roles", "grant", "sayer", "plain", "ecko").code == 0
+    explained = squidbot("roles", "explain", "sayer", "plain/ecko")
+    assert "allowed: sayer: plain/ecko" in explained.out
+    assert (explained.out + explained.err).count("'ecko' of server 'plain' is not there. Did you mean 'echo'?") == 1
+    assert "is not there" not in squidbot("roles", "explain", "sayer", "plain/echo").err
+
+
 @pytest.mark.requirement("C-07", "E-02")
 def test_dangling_grants_are_found_by_check_and_by_doctor(squidbot: Squidbot, settings: Path) -> None:
     """With the nearest name, and an exit code that a pipeline sees."""
