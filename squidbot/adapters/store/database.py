@@ -64,6 +64,10 @@ class Database(Protocol):
         """While nobody else changes the tables."""
         ...
 
+    def turn(self) -> AbstractContextManager[None]:
+        """While other processes that want to write wait, as they had us wait; nothing depends on it but who waits how long."""
+        ...
+
     def hold(self, connection: Connection, owner: str) -> None:
         """Show that `owner` lives, for as long as this process and this connection do."""
         ...

@@ -25,6 +25,8 @@ class PostgresDatabase:
     begin = "BEGIN"
     snapshot = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY"
     locking = " FOR UPDATE"
+    # Whoever waits for a row is woken in the order in which they came.
+    turn = staticmethod(contextlib.nullcontext)
     insert = "INSERT"
 
     def __init__(self, url: URL, *, state: Path, lock_timeout: float) -> None:

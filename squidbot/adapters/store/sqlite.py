@@ -4,6 +4,7 @@ import contextlib
 import fcntl
 import os
 import sqlite3
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
@@ -15,6 +16,9 @@ from squidbot.adapters.store.failures import refusal
 
 _QUICKLY_CHECKED = 16_000_000
 """Bytes of a file that is looked through at every start; a larger one is `audit verify`'s business."""
+_PATIENCE = 1.0
+_ASK = 0.001
+"""Seconds for a turn, and between two looks whether it has come."""
 
 
 class SQLiteFile:
@@ -33,6 +37,7 @@ class SQLiteFile:
         self._lock_timeout = lock_timeout
         self._inode: tuple[int, int] | None = None
         self._held: dict[str, int] = {}
+        self._turns = -1
         self._engine = create_engine("sqlite://", creator=self._open, poolclass=NullPool, isolation_level="AUTOCOMMIT")
 
     def using(self, index: str) -> str:
@@ -74,6 +79,16 @@ class SQLiteFile:
         finally:
             os.close(number)
 
+    @contextlib.contextmanager
+    def turn(self) -> Iterator[None]:
+        # SQLite itself asks again after 1, 2, 5 … 100 ms: whoever writes all the time would have it nearly for themselves.
+        taken = self._takes_turn()
+        try:
+            yield
+        finally:
+            if taken:
+                fcntl.flock(self._turns, fcntl.LOCK_UN)
+
     def hold(self, connection: Connection, owner: str) -> None:  # noqa: ARG002
         if owner not in self._held and not self._take(owner, create=True):
             raise refusal(f"the sign of {owner} is locked", "restart squidbot", place=self.place)
@@ -110,7 +125,27 @@ class SQLiteFile:
             if number >= 0:
                 os.close(number)
         self._held.clear()
+        if self._turns >= 0:
+            os.close(self._turns)
+            self._turns = -1
         self._engine.dispose()
+
+    def _takes_turn(self) -> bool:
+        """Whether nobody else has it; after a while it is not waited for any more, and SQLite decides alone."""
+        deadline = time.monotonic() + _PATIENCE
+        with contextlib.suppress(OSError):
+            if self._turns < 0:
+                self._turns = os.open(f"{self.path}.lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+            while True:
+                try:
+                    fcntl.flock(self._turns, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    if time.monotonic() > deadline:
+                        return False
+                    time.sleep(_ASK)
+                else:
+                    return True
+        return False
 
     def _take(self, owner: str, *, create: bool) -> bool:
         """Lock the file that stands for `owner`: the system lets go of it when the process ends, however it does."""

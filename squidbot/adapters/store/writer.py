@@ -121,9 +121,10 @@ class Writer:
         return answers
 
     def _commit(self, connection: Connection, batch: list[Entry]) -> list[tuple[asyncio.Future[Any], Any]]:
-        if self._append(connection, batch):
-            return [(future, None) for _, future in batch]
-        return self._commit_anything(connection, batch)
+        with self._database.turn():
+            if self._append(connection, batch):
+                return [(future, None) for _, future in batch]
+            return self._commit_anything(connection, batch)
 
     def _commit_anything(self, connection: Connection, batch: list[Entry]) -> list[tuple[asyncio.Future[Any], Any]]:
         answers: list[tuple[asyncio.Future[Any], Any]] = []
