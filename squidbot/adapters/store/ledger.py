@@ -20,8 +20,8 @@ from squidbot.adapters.store.database import Database, fetch, marks, rolled_back
 from squidbot.adapters.store.head import Head
 from squidbot.core.domain.audit import Intent, ToolExecution
 
-_AT_ONCE = (128, 64, 32, 16, 8, 4, 2, 1)
-"""Rows of one statement. Few statements, for each is a moment in which a busy loop takes the interpreter away."""
+_AT_ONCE = (128, 64, 32)
+"""Rows of one statement; what is left goes in one more. Each is a moment in which a busy loop takes the interpreter away."""
 _REGISTRY_LOCK = 0x5351_5549_4443_4841
 
 
@@ -163,7 +163,8 @@ def _insert(
 ) -> None:
     begin = 0
     while begin < len(rows):
-        count = next(size for size in _AT_ONCE if size <= len(rows) - begin)
+        left = len(rows) - begin
+        count = next((size for size in _AT_ONCE if size <= left), left)
         values = [value for row in rows[begin : begin + count] for value in row]
         run(connection, _insert_sql(database.insert, table, columns, count), values)
         begin += count

@@ -186,6 +186,7 @@ class SQLiteFile:
             timeout=self._lock_timeout,
             isolation_level=None,
             check_same_thread=False,
+            cached_statements=256,  # one for each number of rows that is written at once
         )
         connection.execute("PRAGMA synchronous = FULL")
         return connection

@@ -4,11 +4,13 @@ python -m tests.faults.promises.tampering [--positions 1000] [--rows 100000]
 
 Changes, deletes, inserts, moves and cuts off rows of a trail at every position, as somebody with the database's password
 would: the head in the database is made to fit a cut, and a changed row's hashes are computed anew. Ends with 1 if one
-of them goes unseen, or if verifying is slower than promised.
+of them goes unseen, or if verifying is slower than promised; where the machine has
+other work as well, by the processor's time.
 """
 
 import argparse
 import asyncio
+import os
 import sys
 import tempfile
 import time
@@ -142,17 +144,21 @@ async def tampered(folder: Path, positions: int) -> list[str]:
     return missed
 
 
-async def speed(folder: Path, rows: int) -> float:
-    """Rows verified a second: the best of three."""
+async def speed(folder: Path, rows: int) -> tuple[float, float]:
+    """Rows verified a second, by the clock and by the processor's time: the best of three.
+
+    On a machine that others use as well, only the second tells of us.
+    """
+    rates: list[tuple[float, float]] = []
     async with SQLStore(None, state=folder) as store:
         await trail(store, rows)
-        rates: list[float] = []
         for _ in range(3):
-            began = time.perf_counter()
+            began, worked = time.perf_counter(), time.process_time()
             verification = await store.verify()
-            rates.append(verification.records / (time.perf_counter() - began))
+            found = verification.records
+            rates.append((found / (time.perf_counter() - began), found / (time.process_time() - worked)))
             assert verification.ok, verification
-        return max(rates)
+    return max(by_clock for by_clock, _ in rates), max(by_work for _, by_work in rates)
 
 
 async def main(positions: int, rows: int) -> int:
@@ -161,9 +167,12 @@ async def main(positions: int, rows: int) -> int:
         print("\n".join(missed[:20]) or "0 went unseen")
         slow = False
         if rows:
-            rate = await speed(Path(folder, "large"), rows)
-            slow = rate < PROMISED
-            print(f"verified {rate:,.0f} rows a second, of {rows:,}")
+            by_clock, by_work = await speed(Path(folder, "large"), rows)
+            busy = os.getloadavg()[0] > (os.cpu_count() or 1)
+            slow = (by_work if busy else by_clock) < PROMISED
+            print(
+                f"verified {by_clock:,.0f} rows a second, of {rows:,}; {by_work:,.0f} a second of the processor's time"
+            )
     return 1 if missed or slow else 0
 
 
