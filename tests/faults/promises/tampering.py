@@ -4,8 +4,7 @@ python -m tests.faults.promises.tampering [--positions 1000] [--rows 100000]
 
 Changes, deletes, inserts, moves and cuts off rows of a trail at every position, as somebody with the database's password
 would: the head in the database is made to fit a cut, and a changed row's hashes are computed anew. Ends with 1 if one
-of them goes unseen, or if verifying is slower than promised; where the machine has
-other work as well, by the processor's time.
+of them goes unseen, or if verifying is slower than promised: by the processor's time where the machine has other work.
 """
 
 import argparse
