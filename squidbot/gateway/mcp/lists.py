@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from mcp_types import methods
@@ -15,7 +15,7 @@ from squidbot.core.domain.prompts import PromptDefinition, ResourceDefinition
 from squidbot.core.domain.text import visible
 from squidbot.core.domain.tools import ToolDefinition, ToolId
 from squidbot.core.services.door import AgentMCPService
-from squidbot.gateway.mcp.wire import encoded
+from squidbot.gateway.mcp.wire import Written, encoded
 
 Kind: TypeAlias = Literal["tools", "prompts", "resources", "templates"]
 Item: TypeAlias = dict[str, Any]
@@ -33,6 +33,7 @@ KEYS: Mapping[Kind, str] = {
     "templates": "resourceTemplates",
 }
 _ROLES_KEPT = 256
+_PAGES_KEPT = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,17 @@ class Listed:
 
     items: Sequence[Item]
     fingerprint: bytes
+    pages: dict[tuple[int, int], Written] = field(default_factory=dict)
+
+    def page(self, key: str, start: int, size: int) -> Written:
+        """So many items, and where to go on: written down once, whoever asks."""
+        page = self.pages.get((start, size))
+        if page is None:
+            following = {"nextCursor": str(start + size)} if start + size < len(self.items) else {}
+            page = Written({key: self.items[start : start + size], **following})
+            if len(self.pages) < _PAGES_KEPT:
+                self.pages[start, size] = page
+        return page
 
 
 @dataclass(slots=True)

@@ -60,17 +60,13 @@ class Reception:
             await self._door.permissions.refresh(visit.caller)
         except SquidbotError as error:
             return refused(error, "list", kind)
-        items = self.lists.of(visit.caller, visit.server, kind).items
+        listed = self.lists.of(visit.caller, visit.server, kind)
         cursor = params.get("cursor")
         if cursor is not None and not (isinstance(cursor, str) and cursor.isascii() and cursor.isdigit()):
             raise MCPError(INVALID_PARAMS, "Unknown cursor")
         start = int(cursor[:9]) if cursor else 0
-        wire: dict[str, Any] = {key: items[start : start + self._page]}
-        if start + self._page < len(items):
-            wire["nextCursor"] = str(start + self._page)
-        if visit.is_modern:
-            wire |= {"ttlMs": 0, "cacheScope": "private"}
-        return wire
+        page = listed.page(key, start, self._page)
+        return page.extended({"ttlMs": 0, "cacheScope": "private"}) if visit.is_modern else page
 
     async def call(self, visit: Visit, params: Mapping[str, Any]) -> dict[str, Any]:
         """Call a tool. Raises MCPError."""

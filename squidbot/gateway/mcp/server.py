@@ -19,6 +19,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from squidbot.gateway.mcp.lists import Kind
 from squidbot.gateway.mcp.reception import Reception
 from squidbot.gateway.mcp.visit import Visit
+from squidbot.gateway.mcp.wire import Written
 
 Context: TypeAlias = ServerRequestContext[Any, Any]
 Answer: TypeAlias = Callable[[Visit, Mapping[str, Any]], Awaitable[dict[str, Any]]]
@@ -82,8 +83,11 @@ class DoorServer(Server[Any]):
         wire = await self._passed[method](visit, params or {})
         await visit.line.settled()
         if visit.is_modern:
+            meta = {**(wire.get("_meta") or {}), types.SERVER_INFO_META_KEY: self.server_info_stamp}
+            if isinstance(wire, Written):
+                return wire.extended({"resultType": "complete", "_meta": meta})
             wire.setdefault("resultType", "complete")
-            wire["_meta"] = {**(wire.get("_meta") or {}), types.SERVER_INFO_META_KEY: self.server_info_stamp}
+            wire["_meta"] = meta
         return wire
 
     async def _carry(self, ctx: Context, call_next: CallNext) -> HandlerResult:

@@ -2,11 +2,12 @@
 
 import json
 import math
+from collections.abc import Mapping
 from typing import Any
 
 from mcp_types import INVALID_REQUEST, PARSE_ERROR
 
-_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False, check_circular=False)
 DEEPEST = 100
 MOST_KEYS = 20_000
 
@@ -58,8 +59,25 @@ def decoded(body: bytes) -> Any:
     return value
 
 
+class Written(dict[str, Any]):
+    """A JSON object beside its text: for what is said again and again, and takes long to write. It is not changed any more."""
+
+    def __init__(self, value: Mapping[str, Any], text: bytes | None = None) -> None:
+        super().__init__(value)
+        self.text = encoded(dict(value)) if text is None else text
+
+    def extended(self, more: Mapping[str, Any]) -> "Written":
+        """The same object with these at its end, of which it has none."""
+        if not (self and more):
+            return Written(self or more, self.text if self else None)
+        return Written({**self, **more}, self.text[:-1] + b"," + encoded(dict(more))[1:])
+
+
 def encoded(value: Any) -> bytes:
     """JSON that every reader takes: what a server said and JSON cannot is replaced."""
+    if type(value) is dict and isinstance(result := value.get("result"), Written) and len(value) > 1:
+        around = {name: part for name, part in value.items() if name != "result"}
+        return encoded(around)[:-1] + b',"result":' + result.text + b"}"
     try:
         return _ENCODER.encode(value).encode("utf-8")
     except ValueError:
