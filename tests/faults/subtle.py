@@ -328,6 +328,15 @@ FRAMING: list[Case] = [
         says="done",
     ),
     *each("ws_manners", "after_close other_between bad_deflate", row=51, over=WEBSOCKET, at_once=True, then="returns"),
+    *each(
+        "ws_manners",
+        "lingers lingers_talking",
+        row=51,
+        over=WEBSOCKET,
+        at_once=True,
+        says="closed the connection with code 100",
+        then="returns",
+    ),
     *each("ws_manners", "slow_handshake odd_window twice", row=51, over=WEBSOCKET, connects=False),
 ]
 

@@ -90,7 +90,7 @@ async def checked(result: ToolResult, tool: ToolDefinition, schemas: SchemaCheck
         problems = list(await schemas.problems(tool.output_schema, result.structured))
     if not problems:
         return result
-    listed = "; ".join(str(problem) for problem in problems[:5])
+    listed = visible("; ".join(str(problem) for problem in problems[:5]), newlines=False)
     note = TextContent(f"[the structured content of {tool.tool!r} does not fit its output schema: {listed}]")
     return ToolResult(
         content=(*result.content, note),

@@ -7,7 +7,7 @@ from typing import Any
 
 from squidbot.core.domain.content import AudioContent, BinaryContent, Content, ImageContent, TextContent
 from squidbot.core.domain.prompts import PromptMessage, RenderedPrompt
-from squidbot.core.domain.text import glimpse
+from squidbot.core.domain.text import glimpse, visible
 from squidbot.core.domain.tools import Failure, ToolResult
 
 _NOTE = 200
@@ -134,4 +134,4 @@ def _text(value: Any) -> str | None:
 
 def _note(what: str, found: Any) -> TextContent:
     """What stands in the place of a block that cannot be used."""
-    return TextContent(f"[left out: {what}: {glimpse(found, _NOTE)}]")
+    return TextContent(f"[left out: {visible(what)}: {visible(glimpse(found, _NOTE))}]")

@@ -48,6 +48,14 @@ def test_any_block_at_all_becomes_content(block: Any) -> None:
 
 
 @pytest.mark.requirement("D-02")
+def test_our_own_words_on_a_block_have_nothing_unseen_in_them() -> None:
+    """A note is ours, and what it quotes is not."""
+    for block in ({"type": "\u202ex\x9b31m"}, {"type": "text", "text": ["\u200b"]}, ["\u202e"]):
+        note = _note(block)
+        assert [character for character in "\u202e\u200b\x9b" if character in note] == []
+
+
+@pytest.mark.requirement("D-02")
 @settings(deadline=None)
 @given(
     st.dictionaries(st.sampled_from(["content", "contents", "messages", "isError", "structuredContent"]), json_values)

@@ -4,7 +4,7 @@ import struct
 import time
 import zlib
 
-from tests.faults.harness import Message, Server, Wire, encoded, result, said, serve
+from tests.faults.harness import Message, Server, Wire, encoded, notification, result, said, serve, wait_for_ever
 from tests.faults.network import CLOSE, PING, TEXT, Exchange, WebSocketWire, accept_key, converse, upgrade
 
 _NEGOTIATED = {
@@ -55,6 +55,14 @@ class WsManners(Server):
             case "after_close":
                 wire.send(CLOSE, struct.pack("!H", 1000))
                 wire.frame(good)
+            case "lingers":
+                wire.send(CLOSE, struct.pack("!H", 1000))
+                wait_for_ever()
+            case "lingers_talking":
+                wire.send(CLOSE, struct.pack("!H", 1001))
+                while True:
+                    wire.frame(encoded(notification("message", level="info", data="goodbye")))
+                    time.sleep(0.01)
             case "other_between":
                 wire.send(TEXT, good[:9], flags=0)
                 wire.frame(good)

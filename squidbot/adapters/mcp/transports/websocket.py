@@ -29,6 +29,8 @@ _PONG_WITHIN = 60.0
 """Seconds: a server that is busy with one long call may not get round to a pong."""
 _FAREWELL = 2.0
 _HANGING_UP = 1.0
+_LEAVING = 0.3
+"""Seconds that a peer has to hang up once it has closed the connection."""
 _AT_ONCE = 8_192
 """Bytes that are taken off the socket at a time: all the frames in them are read before anybody else has a turn."""
 _MARGIN = 4
@@ -65,6 +67,8 @@ class _ConnectHere(connect):
 class _InTurns(ClientConnection):
     """Takes small bites, from the first on: asyncio's own of 256 KB may hold 100,000 pings."""
 
+    _is_leaving = False
+
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
         with suppress(AttributeError):  # another loop's transports have sizes of their own
@@ -72,6 +76,10 @@ class _InTurns(ClientConnection):
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
+        if self.protocol.close_rcvd is not None and not self._is_leaving:
+            # It has said goodbye, and was answered: not all who do so hang up, and nobody is to wait for them.
+            self._is_leaving = True
+            asyncio.get_running_loop().call_later(_LEAVING, self.transport.abort)
         if self.transport.get_write_buffer_size() > _MOST_UNREAD:
             self.transport.abort()  # it has us answer its pings, and reads no answer
 
