@@ -1,7 +1,9 @@
 """Servers that misbehave, one by one beside a healthy one, over every transport."""
 
 import ast
+import gc
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,15 @@ from tests.faults.scene import ROOT
 
 SERVERS = sorted(Path(__file__).with_name("servers").glob("*.py"))
 PLAYED_ELSEWHERE = {"says_what_it_is_told", "flaky", "sulks", "leaks_environment"}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def set_aside() -> Iterator[None]:
+    """What pytest itself has loaded is looked through by no collection: that takes longer than most faults."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
 
 
 @pytest.mark.anyio
