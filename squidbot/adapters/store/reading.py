@@ -3,8 +3,10 @@
 import heapq
 import re
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from itertools import islice
+from typing import Any
 
 from sqlalchemy import Connection
 
@@ -18,6 +20,11 @@ _SELECT = f"SELECT {', '.join(RECORD_COLUMNS)} FROM {RECORDS}"  # noqa: S608
 _ESCAPE = "!"
 _OUR_ID = re.compile("[0-9a-f]+")
 _WILD = frozenset("*?[")
+_FAR = 20_000
+"""Rows that are walked through rather than asked for by name: that is soon done."""
+_MOST_NAMES = 500
+"""How many names are looked at for those that a glob means: whoever is refused may have asked for any."""
+_MOST_MEANT = 16
 
 
 def records(database: Database, wanted: RecordFilter, newest: int | None) -> Iterator[ToolExecution]:
@@ -128,11 +135,23 @@ def _stream(
     page: int = PAGE,
 ) -> Iterator[ToolExecution]:
     """One chain's matching records, a page at a time."""
-    condition, parameters = where(wanted)
-    matches = matcher(wanted)
     with database.connect() as connection:
         low, high = _bounds(connection, database, wanted, chain)
-    low, high = max(low, after), high if up_to is None else min(high, up_to)
+        low, high = max(low, after), high if up_to is None else min(high, up_to)
+        each = _each_name(connection, database, wanted) if high - low > _FAR else None
+    streams = (
+        _walk(database, part, chain, low=low, high=high, descending=descending, page=page)
+        for part in ([wanted] if each is None else each)
+    )
+    yield from heapq.merge(*streams, key=_sequence, reverse=descending)
+
+
+def _walk(
+    database: Database, wanted: RecordFilter, chain: str, *, low: int, high: int, descending: bool, page: int
+) -> Iterator[ToolExecution]:
+    """The matching records between two sequences."""
+    condition, parameters = where(wanted)
+    matches = matcher(wanted)
     direction = "DESC" if descending else "ASC"
     query = (
         f"{_SELECT}{_index(database, wanted)} WHERE chain = ? AND sequence > ? AND sequence <= ? AND {condition}"
@@ -150,13 +169,43 @@ def _stream(
             low = rows[-1][RECORD_SEQUENCE]
 
 
-def _index(database: Database, wanted: RecordFilter) -> str:
+def _each_name(connection: Connection, database: Database, wanted: RecordFilter) -> list[RecordFilter] | None:
+    """The same once for each name that a glob means, so that an index finds what is rare, and nobody looks for what there is not.
+
+    None where an index is used already, where there is no glob, and where there are too many names.
+    """
+    if _indexed(wanted) is not None:
+        return None
+    globs = (("tool", wanted.tool), ("role", wanted.role), ("server", wanted.server))
+    column, glob = next(((name, glob) for name, glob in globs if glob not in (None, "*")), ("", None))
+    if glob is None:
+        return None
+    names: list[str] = []
+    name = scalar(connection, f"SELECT MIN({column}) FROM {RECORDS}{database.using(f'logs_{column}')}")  # noqa: S608
+    further = f"SELECT MIN({column}) FROM {RECORDS}{database.using(f'logs_{column}')} WHERE {column} > ?"  # noqa: S608
+    for _ in range(_MOST_NAMES):
+        if name is None:
+            break
+        if fnmatchcase(name, clean(glob)):
+            names.append(name)
+        name = scalar(connection, further, (name,))
+    if name is not None or len(names) > _MOST_MEANT or not all(map(_WILD.isdisjoint, names)):
+        return None
+    changes: list[dict[str, Any]] = [{column: each} for each in names]
+    return [replace(wanted, **change) for change in changes]
+
+
+def _indexed(wanted: RecordFilter) -> str | None:
     """The index that leaves the fewest rows to look at, where there is one for what is wanted."""
     if wanted.outcome not in (None, "ok"):
-        return database.using("logs_outcome")
+        return "logs_outcome"
     exact = (("tool", wanted.tool), ("role", wanted.role), ("server", wanted.server))
-    found = next((name for name, glob in exact if glob is not None and _WILD.isdisjoint(glob)), None)
-    return database.using(f"logs_{found}") if found else ""
+    return next((f"logs_{name}" for name, glob in exact if glob is not None and _WILD.isdisjoint(glob)), None)
+
+
+def _index(database: Database, wanted: RecordFilter) -> str:
+    found = _indexed(wanted)
+    return database.using(found) if found else ""
 
 
 def _bounds(connection: Connection, database: Database, wanted: RecordFilter, chain: str) -> tuple[int, int]:
@@ -250,3 +299,7 @@ def _calls_of(wanted: RecordFilter) -> RecordFilter:
 
 def _time(record: ToolExecution) -> str:
     return record.timestamp
+
+
+def _sequence(record: ToolExecution) -> int:
+    return record.sequence

@@ -5,14 +5,21 @@ import sqlite3
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from loguru import logger
+from sqlalchemy import Connection
 
+from squidbot.adapters.store import reading
+from squidbot.adapters.store.database import fetch
 from squidbot.adapters.store.head import Head, HeadFile
 from squidbot.adapters.store.reading import _like
+from squidbot.adapters.store.store import SQLStore
+from squidbot.core.domain.audit import RecordFilter
+from tests.fixtures.trail import Place, all_of, end
 
 texts = st.text(st.sampled_from("ab_%!*?[]-^"), max_size=8)
 
@@ -46,6 +53,54 @@ def test_what_a_glob_matches_the_database_finds(connection: sqlite3.Connection, 
 def test_a_glob_is_narrowed_as_far_as_sql_can_say(glob: str, pattern: str) -> None:
     """Every row that the database leaves out is one that need not be read."""
     assert _like(glob) == pattern
+
+
+@pytest.mark.anyio
+@pytest.mark.requirement("E-06")
+async def test_what_a_glob_means_is_found_name_by_name(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a long trail what is rare is found by the index; it must be the same records, in the same order."""
+    tools = ["git_push", "git_pull", "git_push", "svn_commit", "git_*", "Git_push", "git_pull", "a%b", "svn_commit"]
+    globs = [f"{some}*" for some in ("", "g", "git_p", "svn", "hg", "[gs]", "?it_pu[ls]", "a%")]
+    async with place.store() as store:
+        for number, tool in enumerate(tools):
+            await store.close(end(tool=tool, role=f"role-{number % 2}", timestamp=f"2026-11-{number + 10}T00:00:00.0Z"))
+        plain = [await seen(store, RecordFilter(tool=glob, role=role)) for glob in globs for role in (None, "role-[1]")]
+        monkeypatch.setattr(reading, "_FAR", 0)
+        for meant, looked_at in ((16, 500), (2, 500), (16, 3)):
+            monkeypatch.setattr(reading, "_MOST_MEANT", meant)
+            monkeypatch.setattr(reading, "_MOST_NAMES", looked_at)
+            assert plain == [
+                await seen(store, RecordFilter(tool=glob, role=role)) for glob in globs for role in (None, "role-[1]")
+            ]
+        assert plain[globs.index("svn*") * 2] == ([4, 9], [9, 4])
+        assert plain[globs.index("hg*") * 2] == ([], [])
+
+
+async def seen(store: SQLStore, wanted: RecordFilter) -> tuple[list[int], list[int]]:
+    """The matching records from the first to the last, and the newest first."""
+    newest, _ = await store.page(wanted, newest=100)
+    return [record.sequence for record in await all_of(store, wanted)], [record.sequence for record in newest]
+
+
+@pytest.mark.anyio
+async def test_what_there_is_not_is_not_looked_for_in_every_row(
+    sqlite_place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ten million records take half a minute to walk through."""
+    monkeypatch.setattr(reading, "_FAR", 0)
+    async with sqlite_place.store() as store:
+        await store.close(end(tool="git_push"))
+        asked: list[str] = []
+
+        def noted(connection: Connection, sql: str, *rest: Any) -> list[tuple[Any, ...]]:
+            asked.append(sql)
+            return fetch(connection, sql, *rest)
+
+        monkeypatch.setattr(reading, "fetch", noted)
+        assert (await store.page(RecordFilter(tool="svn*"), newest=50))[0] == []
+        assert not [sql for sql in asked if "ORDER BY sequence" in sql]
+        assert len((await store.page(RecordFilter(tool="git*"), newest=50))[0]) == 1
+        assert [sql for sql in asked if "INDEXED BY logs_tool" in sql and "ORDER BY sequence" in sql]
 
 
 def test_a_head_that_cannot_be_written_is_told_once_and_stops_nobody(tmp_path: Path) -> None:
