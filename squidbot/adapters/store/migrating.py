@@ -7,7 +7,7 @@ from sqlalchemy import Connection
 from squidbot.adapters.store.database import Database, scalar, transaction
 from squidbot.adapters.store.failures import is_missing_table, refusal
 
-VERSIONS = ("0001", "0002")
+VERSIONS = ("0001", "0002", "0003")
 """Every version that the tables have had; the last is this program's."""
 
 

@@ -199,6 +199,8 @@ def _indexed(wanted: RecordFilter) -> str | None:
     """The index that leaves the fewest rows to look at, where there is one for what is wanted."""
     if wanted.outcome not in (None, "ok"):
         return "logs_outcome"
+    if wanted.kind not in (None, "call"):
+        return "logs_kind"
     exact = (("tool", wanted.tool), ("role", wanted.role), ("server", wanted.server))
     return next((f"logs_{name}" for name, glob in exact if glob is not None and _WILD.isdisjoint(glob)), None)
 
@@ -232,8 +234,10 @@ def where(wanted: RecordFilter) -> tuple[str, list[str]]:
             parts.append(f"{column} = ?" if exact else f"{column} LIKE ? ESCAPE '{_ESCAPE}'")
             parameters.append(clean(glob) if exact else _like(clean(glob)))
     if wanted.outcome not in (None, "ok"):
-        # Said so that the index on failures alone can be used.
+        # Said so that the index on failures alone can be used; so it is with kinds.
         parts.append("outcome <> 'ok'")
+    if wanted.kind not in (None, "call"):
+        parts.append("kind <> 'call'")
     plain = (("outcome =", wanted.outcome), ("kind =", wanted.kind))
     times = (("timestamp >=", wanted.since), ("timestamp <", wanted.until))
     for condition, value in (*plain, *times):

@@ -9,6 +9,7 @@ import sqlalchemy as sa
 _METADATA = sa.MetaData()
 _IDENTITY = ("role", "server", "tool", "arguments")
 _FAILED = sa.text("outcome <> 'ok'")
+_NO_CALL = sa.text("kind <> 'call'")
 
 
 def create(connection: sa.Connection, version: str) -> None:
@@ -48,6 +49,8 @@ _LOGS = sa.Table(
     *(sa.Index(f"logs_{column}", column, "chain", "sequence") for column in ("role", "server", "tool")),
     # Nearly all are `ok`, and whoever asks for those finds them without an index.
     sa.Index("logs_outcome", "outcome", "chain", "sequence", sqlite_where=_FAILED, postgresql_where=_FAILED),
+    # And nearly all are calls.
+    sa.Index("logs_kind", "kind", "chain", "sequence", sqlite_where=_NO_CALL, postgresql_where=_NO_CALL),
     sqlite_with_rowid=False,
 )
 _INTENTS = sa.Table(

@@ -103,6 +103,22 @@ async def test_what_there_is_not_is_not_looked_for_in_every_row(
         assert [sql for sql in asked if "INDEXED BY logs_tool" in sql and "ORDER BY sequence" in sql]
 
 
+@pytest.mark.anyio
+async def test_what_is_no_call_is_found_by_its_kind(place: Place) -> None:
+    """A grant among ten million calls is looked for when something went wrong."""
+    async with place.store() as store:
+        for kind in ("call", "grant", "call", "prompt"):
+            await store.close(end(kind=kind, outcome="refused" if kind == "prompt" else "ok"))
+        assert await seen(store, RecordFilter(kind="grant")) == ([2], [2])
+        assert await seen(store, RecordFilter(kind="call")) == ([1, 3], [3, 1])
+        assert await seen(store, RecordFilter(kind="prompt", outcome="refused", tool="git*")) == ([4], [4])
+        if place.url is None:
+            with sqlite3.connect(place.state / "audit.db") as connection:
+                condition, parameters = reading.where(RecordFilter(kind="grant"))
+                query = f"EXPLAIN QUERY PLAN SELECT id FROM tool_execution_logs INDEXED BY logs_kind WHERE {condition}"
+                assert "logs_kind" in connection.execute(query, parameters).fetchone()[3]
+
+
 def test_a_head_that_cannot_be_written_is_told_once_and_stops_nobody(tmp_path: Path) -> None:
     """The commit stands; but whoever relies on the head must know that it lags."""
     lines: list[str] = []

@@ -83,6 +83,7 @@ async def test_a_database_of_an_older_version_is_brought_up_to_date(sqlite_place
     with sqlite3.connect(file) as connection:
         connection.execute("DROP TABLE tokens")
         connection.execute("DROP TABLE gateway_keys")
+        connection.execute("DROP INDEX logs_kind")
         connection.execute("UPDATE alembic_version SET version_num = '0001'")
     connection.close()
     async with sqlite_place.store() as store:
