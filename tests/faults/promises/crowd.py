@@ -50,6 +50,9 @@ async def main(servers: int, bad: int) -> int:
             end="",
         )
         print(f"{right} of {len(healthy)} calls answered")
+        for name, result in zip(healthy, results, strict=True):
+            if result.text != name:
+                print(f"    {name}: {result.text}")
         began = time.perf_counter()
         await client.disconnect_all()
         await connecting
