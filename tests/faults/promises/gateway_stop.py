@@ -48,7 +48,7 @@ class Load:
         while not ended.is_set():
             number += 1
             tool = "mcp_slow_echo" if number % 40 == 0 else "mcp_plain_echo"
-            tool = "mcp_stuck_echo" if self.stuck and number % 100 == 0 else tool
+            tool = "mcp_stuck_echo" if self.stuck and number % 40 == 20 else tool
             task = asyncio.create_task(self._one(http, tool, f"{uuid.uuid4().hex}"))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)

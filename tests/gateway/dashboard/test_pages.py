@@ -286,6 +286,7 @@ async def test_a_token_is_shown_once_and_can_be_taken_back(gateway: Window) -> N
         who = await gateway.admission.admit(token)
         assert who is not None
         assert (who.role, who.name) == ("qa_tester", "margaret")
+        assert f"{gateway.url}/mcp" in text_of(made.text)
         page = (await browser.get("/tokens")).text
         assert token not in page
         assert "margaret" in text_of(page)

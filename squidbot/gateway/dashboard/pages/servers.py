@@ -12,6 +12,8 @@ from squidbot.gateway.dashboard.gate import Visit
 from squidbot.gateway.dashboard.view import Message
 from squidbot.gateway.dashboard.words import NOTHING, ago, moment
 
+_FIRST = ("calls", "failed", "restarts")
+
 
 @dataclass(frozen=True, slots=True)
 class Shown:
@@ -47,9 +49,14 @@ class Shown:
             for_=ago(status.since, now) if status.since else NOTHING,
             calls_itself=" ".join(dict.fromkeys(itself)),
             instructions=status.instructions,
-            counters=tuple((name, number) for name, number in status.counters.items() if number),
+            counters=tuple(sorted(((name, number) for name, number in status.counters.items() if number), key=_place)),
             stderr="\n".join(view.stderr),
         )
+
+
+def _place(counter: tuple[str, int]) -> int:
+    """What everybody wants to know first."""
+    return _FIRST.index(counter[0]) if counter[0] in _FIRST else len(_FIRST)
 
 
 async def servers(visit: Visit) -> Response:

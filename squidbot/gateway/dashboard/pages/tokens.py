@@ -3,11 +3,13 @@
 from dataclasses import dataclass
 from typing import Self
 
+from starlette.requests import Request
 from starlette.responses import Response
 
 from squidbot.core.domain.errors import InvalidArguments, NotFound
 from squidbot.core.domain.members import NewToken, TokenRecord
 from squidbot.core.domain.sign_in import span
+from squidbot.gateway.auth import base_url
 from squidbot.gateway.dashboard.gate import Visit
 from squidbot.gateway.dashboard.view import Message
 from squidbot.gateway.dashboard.words import moment
@@ -46,6 +48,8 @@ class Made:
     name: str
     role: str | None
     token: str
+    address: str
+    """Where an agent uses it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +87,11 @@ async def revoke(visit: Visit) -> Response:
     return await visit.go("/tokens", Message(f"The token of {gone.name!r} ({gone.id}) is revoked, from now on."))
 
 
+def _address(request: Request) -> str:
+    """The endpoint, as whoever sees this page reaches it: their browser knows, behind whatever proxy."""
+    return f"{request.headers.get('origin') or base_url(request.scope)}/mcp"
+
+
 async def _page(
     visit: Visit,
     *,
@@ -103,5 +112,5 @@ async def _page(
         tokens=[*reversed(known)],
         roles=list(mapper.roles),
         draft=draft or Draft(),
-        made=None if new is None else Made(new.record.name, new.record.role, new.token),
+        made=None if new is None else Made(new.record.name, new.record.role, new.token, _address(visit.request)),
     )
