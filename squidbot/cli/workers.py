@@ -110,6 +110,11 @@ class _Crew:
             if worker.process.poll() is None:
                 worker.process.send_signal(number)
 
+    def let_go(self) -> None:
+        """Hold no socket any more: who connects to one that no worker has would wait for nobody."""
+        for worker in self.workers:
+            worker.listener.close()
+
     def replace_dead(self) -> list[int]:
         """The exit codes of those that ended, each of whom has a successor now."""
         dead = [worker for worker in self.workers if worker.process.poll() is not None]
@@ -150,6 +155,8 @@ def _attend(
         if number:
             crew.pass_on(number)
             ending = ending or (number if number != signal.SIGHUP else 0)
+            if ending:
+                crew.let_go()
         if ending:
             if not crew.living:
                 return INTERRUPTED if ending == signal.SIGINT else DONE

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.to_thread
 import httpx2
 import pytest
 
@@ -260,3 +261,29 @@ async def test_workers_share_an_address_and_one_that_dies_is_replaced(tmp_path: 
                 assert len(_children(running.process.pid) - before) == 1
             assert running.end() == 0
             assert not (running.state / "gateway.json").exists()
+
+
+async def test_who_comes_while_workers_end_waits_for_nobody(tmp_path: Path) -> None:
+    """One worker may be gone while another still answers a call: nobody may be left at the door of the first."""
+    with redis_server(tmp_path) as redis:
+        servers = {"plain": plain_entry("--each", "4")}
+        with gateway(tmp_path, settings_of(servers, redis=redis.url), "--workers", "2") as running:
+            token, answers = running.token(), list[dict[str, Any]]()
+            async with _client() as http, anyio.create_task_group() as tasks:
+                await until_listed(http, running.url, token, "mcp_plain_echo")
+
+                async def waits() -> None:
+                    answers.append(await call(http, running.url, token, "mcp_plain_echo", text="slow"))
+
+                tasks.start_soon(waits)
+                await anyio.sleep(0.5)
+                before = _children(running.process.pid)
+                running.process.send_signal(signal.SIGTERM)
+                await until(lambda: len(_children(running.process.pid)) < len(before), what="one worker to be gone")
+                assert not answers
+                async with httpx2.AsyncClient(trust_env=False, timeout=3) as late:
+                    for _ in range(20):
+                        asked = {"Connection": "close"}
+                        assert (await late.get(f"{running.url}/healthz", headers=asked)).status_code == 200
+            assert answers[0]["content"][0]["text"] == "slow"
+            assert await anyio.to_thread.run_sync(running.process.wait, 20) == 0
