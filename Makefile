@@ -32,7 +32,7 @@ test: $(READY) peers ## set everything up and run the tests; branch coverage mus
 	@$(BIN)/coverage combine --quiet
 	@$(BIN)/coverage report
 	@# Misbehaving servers are judged by how soon all is well again: unmeasured, at full speed.
-	@$(BIN)/python -m pytest -n 4 tests/faults
+	@$(BIN)/python -m pytest -n 4 --dist worksteal tests/faults
 
 check: $(READY) ## format, lint, types and the contracts between the rooms
 	@$(BIN)/ruff format --check .

@@ -30,7 +30,7 @@ class HeavyWords(Server):
     def act(self, message: Message, wire: Wire) -> None:
         if self.argument in LONG_WORDS:
             said_again = encoded(LONG_WORDS[self.argument])
-            for _ in range(16):
+            for _ in range(12):
                 wire.frame(said_again)
         for number in range(0 if self.argument in LONG_WORDS else 3):
             if self.argument in ASKED:
