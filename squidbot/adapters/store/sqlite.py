@@ -17,7 +17,7 @@ from squidbot.adapters.store.failures import refusal
 _QUICKLY_CHECKED = 16_000_000
 """Bytes of a file that is looked through at every start; a larger one is `audit verify`'s business."""
 _PATIENCE = 1.0
-_ASK = 0.001
+_ASK = 0.0003
 """Seconds for a turn, and between two looks whether it has come."""
 
 
