@@ -278,8 +278,12 @@ async def test_a_second_signal_does_not_wait(tmp_path: Path, http: Callable[[], 
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="read from /proc")
-async def test_a_gateway_at_rest_is_small(tmp_path: Path, http: Callable[[], httpx2.AsyncClient]) -> None:
+async def test_a_gateway_at_rest_is_small(
+    tmp_path: Path, http: Callable[[], httpx2.AsyncClient], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Whoever runs one beside an editor must not notice: with three servers, from its very first start, and once it was used."""
+    for name in ("COVERAGE_PROCESS_START", "COVERAGE_PROCESS_CONFIG"):
+        monkeypatch.delenv(name, raising=False)  # what measures the tests takes room too
     starts = tmp_path / "starts"
     servers = {name: plain_entry("--starts", str(starts)) for name in ("one", "two", "three")}
     with gateway(tmp_path, settings_of(servers)) as running:
