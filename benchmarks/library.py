@@ -33,7 +33,7 @@ from tests.fixtures.running import program, until
 
 ROOT = Path(__file__).resolve().parents[1]
 COMMAND = sys.executable
-ARGS = ["-I", "-S", str(ROOT / "tests/fixtures/plain.py")]
+ARGS = ["-I", "-S", str(ROOT / "benchmarks/echo.py")]
 CALLERS = (1, 32)
 LONGEST = 10.0
 """Seconds for one measurement, however slow the machine."""

@@ -20,7 +20,7 @@ from tests.peers.install import Environment, node_program, python_program
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent
-UPSTREAM = [sys.executable, "-I", "-S", str(ROOT / "tests/fixtures/plain.py")]
+UPSTREAM = [sys.executable, "-I", "-S", str(ROOT / "benchmarks/echo.py")]
 """One trivial echo server, the same for all."""
 
 ENVIRONMENTS = (
