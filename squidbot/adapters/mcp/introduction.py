@@ -56,12 +56,14 @@ class _Initialized(_Part):
     offers: Offers = Field(alias="capabilities")
     info: _Info = Field(alias="serverInfo")
     instructions: str | None = None
+    meta: _Object | None = Field(None, alias="_meta")
 
 
 class _Discovered(_Part):
     versions: list[str] = Field(alias="supportedVersions")
     offers: Offers = Field(alias="capabilities")
     instructions: str | None = None
+    meta: _Object | None = Field(None, alias="_meta")
 
 
 def initialized(raw: Mapping[str, Any]) -> Introduction:

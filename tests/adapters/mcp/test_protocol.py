@@ -73,6 +73,8 @@ def test_codes_names_and_revisions_are_the_sdks() -> None:
         {"protocolVersion": None, "supportedVersions": None},
         {"_meta": {types.SERVER_INFO_META_KEY: SERVER}},
         {"_meta": {types.SERVER_INFO_META_KEY: "me"}},
+        {"_meta": "none"},
+        {"_meta": None},
     ],
 )
 def test_an_introduction_is_valid_for_us_where_it_is_for_the_sdk(change: Mapping[str, Any]) -> None:
