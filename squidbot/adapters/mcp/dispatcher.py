@@ -133,6 +133,8 @@ class FrameDispatcher:
         self._methods: dict[int | str, str] = {}
         """Of those that wait."""
         self._abandoned: deque[int | str] = deque(maxlen=_ABANDONED)
+        self._suspected: asyncio.Future[dict[str, Any]] | None = None
+        """The only waiting call, which will be failed in a moment."""
         self._under_way = under_way or UnderWay()
         self._deadlines = Deadlines()
         self._inbox = Inbox(self._send, server=server, bounds=bounds, counters=self.counters, under_way=self._under_way)
@@ -344,7 +346,8 @@ class FrameDispatcher:
             for request_id, answer in self._waiting.items()
             if not answer.done() and self._methods[request_id] != _STANDING
         ]
-        if len(waiting) == 1:
+        if len(waiting) == 1 and waiting[0] is not self._suspected:
+            self._suspected = waiting[0]  # once: a server may say a hundred thousand such things in a second
             asyncio.get_running_loop().call_later(_PATIENCE, _fail, waiting[0], failure)
 
     def _odd(self, kind: str, message: str, detail: object) -> None:
