@@ -125,6 +125,31 @@ def test_a_server_that_ends_by_itself_takes_its_children_with_it(tmp_path: Path)
     assert not [pid for pid in noted(pids) if alive(pid)]
 
 
+def test_what_is_made_while_the_reaper_looks_for_what_is_left_does_not_escape(tmp_path: Path) -> None:
+    """A look at all processes takes a moment, in which one can make another and be gone: then neither is seen."""
+    pids = tmp_path / "pids"
+    program = f"""
+import os, signal, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+print("ready", flush=True)
+if os.fork():
+    os._exit(9)
+os.setsid()
+for _ in range(400):
+    if os.fork():
+        os._exit(0)
+with open({str(pids)!r}, "a") as file:
+    file.write(f"{{os.getpid()}}\\n")
+time.sleep(60)
+"""
+    for _ in range(5):
+        with reaping(sys.executable, "-S", "-c", program) as reaped:
+            reaped.ready()
+            assert reaped.said().startswith(b"exit 9\n")
+    time.sleep(0.5)  # what escaped would have come to its end by then, and have said who it is
+    assert not [pid for pid in noted(pids) if alive(pid)]
+
+
 def test_a_server_that_cannot_be_executed_is_told_with_the_systems_reason(tmp_path: Path) -> None:
     """A file may be there, be executable, and still be no program."""
     script = tmp_path / "no-program"
